@@ -1,0 +1,101 @@
+// What is asked of an engine, and what comes back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "plateau/options.h"
+
+namespace plateau {
+
+struct TextPart {
+  std::string text;  // plain text: special-token text in it has no special meaning
+};
+
+struct ImagePart {
+  std::string path;  // a local file
+};
+
+using ContentPart = std::variant<TextPart, ImagePart>;
+
+struct Message {
+  std::string role;  // "system", "user" or "assistant"
+  std::vector<ContentPart> content;
+};
+
+struct Request {
+  std::vector<Message> messages;
+  ImageOptions image;
+  SamplingOptions sampling;
+  int max_new_tokens = 128;
+};
+
+enum class StopReason {
+  kEndOfAnswer,  // the model ended its turn
+  kMaxTokens,    // max_new_tokens were made
+};
+
+/// What became of one picture.
+struct ImageReport {
+  std::string path;
+  std::string format;
+  int64_t width = 0;  // original, upright
+  int64_t height = 0;
+  int64_t used_width = 0;  // after the resize to whole tiles
+  int64_t used_height = 0;
+  int n_cols = 0;
+  int n_rows = 0;
+  int n_tiles = 0;  // with the thumbnail
+  int64_t tokens_made = 0;
+  int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
+};
+
+/// Quantities of one answer. Times are wall-clock milliseconds.
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t text_tokens = 0;
+  int64_t visual_tokens = 0;
+  int64_t blocks = 0;
+  int64_t kv_budget = 0;        // slots kept after each block; 0: everything
+  int64_t kv_arena_tokens = 0;  // slots allocated per layer and kv head
+  int64_t kv_kept_max = 0;      // most slots held after a block
+  int64_t kv_bytes = 0;
+  int64_t evicted_tokens = 0;  // mean over layers and heads
+  double encode_ms = 0;        // reading and encoding pictures
+  double prefill_ms = 0;       // running the blocks
+  double ttft_ms = 0;          // from the start of the request to the first token
+  int64_t decode_tokens = 0;
+  double decode_tok_s = 0;
+  int64_t compute_bytes = 0;  // decoder compute buffers
+  int64_t encoder_bytes = 0;  // vision compute buffers
+  std::vector<ImageReport> images;
+  std::vector<std::string> notes;  // what a person should know: resizes, a prompt beyond the trained length
+};
+
+struct Answer {
+  std::string text;
+  StopReason stop_reason = StopReason::kEndOfAnswer;
+  Usage usage;
+};
+
+/// How far a prompt is.
+struct Progress {
+  int64_t tiles_done = 0;
+  int64_t tiles = 0;
+  int64_t tokens_done = 0;
+  int64_t tokens = 0;
+};
+
+/// All optional; called on the thread that runs the request.
+struct RequestCallbacks {
+  std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
+  std::function<void(const Progress&)> on_progress;
+  std::function<void(std::string_view)> on_text;  // whole UTF-8 characters
+  std::function<bool()> should_cancel;            // polled within each block
+};
+
+}  // namespace plateau

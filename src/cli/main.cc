@@ -1,0 +1,52 @@
+// plateau: the command line. Parses, runs one command, maps errors to exit codes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "plateau/version.h"
+
+namespace {
+
+int run_main(int argc, char** argv) {
+  using namespace plateau::cli;
+  CLI::App app("Plateau: answers questions about images of any size inside a memory bound.",
+               "plateau");
+  app.set_version_flag("--version", fmt::format("plateau {} (llama.cpp {})", PLATEAU_VERSION,
+                                                PLATEAU_LLAMA_CPP_TAG));
+  app.require_subcommand(1);
+  const std::vector<Command> commands = {add_run_command(app), add_info_command(app),
+                                         add_needle_command(app)};
+  try {
+    std::vector<std::string> arguments = normalized_arguments(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitAnswered : kExitUsage;
+  }
+  for (const Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_main(argc, argv);
+  } catch (const plateau::Error& error) {
+    fmt::print(stderr, "plateau: {}\n", error.what());
+    return plateau::cli::exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "plateau: out of memory\n");
+    return plateau::cli::kExitDoesNotFit;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "plateau: internal fault: {}\n", error.what());
+    return plateau::cli::kExitInternal;
+  }
+}

@@ -1,0 +1,20 @@
+// The figures of one answer as JSON (docs/design.md lists the fields).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plateau/request.h"
+
+namespace plateau::cli {
+
+struct ProcessStats {
+  int64_t peak_rss_bytes = 0;
+  int64_t peak_anon_bytes = 0;
+  int64_t weights_bytes = 0;
+  int64_t mmproj_bytes = 0;
+};
+
+std::string stats_json(const Answer& answer, const ProcessStats& process);
+
+}  // namespace plateau::cli

@@ -1,0 +1,36 @@
+// Packs a prompt into blocks of at most b tokens, cutting only at structural borders where the sizes
+// allow it (arXiv:2604.16734, section on block-wise prefill). Pure.
+// Tested by tests/engine/block_planner_test.cc.
+#pragma once
+
+#include <vector>
+
+#include "engine/prompt_plan.h"
+
+namespace plateau::engine {
+
+/// Tokens [begin, end) of one piece.
+struct PieceSlice {
+  int piece = 0;
+  int begin = 0;
+  int end = 0;
+
+  int n_tokens() const { return end - begin; }
+};
+
+struct BlockPlan {
+  std::vector<PieceSlice> slices;
+
+  int n_tokens() const;
+};
+
+/// Rules, in this order:
+///  1. No block is larger than `n_block` tokens.
+///  2. A visual unit is never cut when it fits one block; when it does not, it is cut at its grid
+///     rows; a grid row that does not fit is cut anywhere.
+///  3. A piece that binds the next one starts a new block with it rather than end one alone.
+///  4. Text fills up blocks and is cut anywhere.
+/// REQUIRES: n_block >= 1.
+std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, int n_block);
+
+}  // namespace plateau::engine

@@ -1,0 +1,145 @@
+#include "engine/prompt_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace plateau::engine {
+namespace {
+
+// InternVL frames each picture, all its tiles together, by these two tokens.
+constexpr const char* kImageBegin = "<img>";
+constexpr const char* kImageEnd = "</img>";
+
+/// Rendered text up to the next picture, or the picture.
+struct Segment {
+  std::vector<model::RenderedText> text;
+  int image = -1;
+};
+
+/// A marker that stands for a picture while the template is rendered; in no user text.
+std::string placeholder_stem(const std::vector<Message>& messages) {
+  std::string stem = "[[plateau-picture";
+  const auto occurs = [&](const Message& message) {
+    return std::any_of(message.content.begin(), message.content.end(), [&](const auto& part) {
+      const auto* text = std::get_if<TextPart>(&part);
+      return text != nullptr && text->text.find(stem) != std::string::npos;
+    });
+  };
+  while (std::any_of(messages.begin(), messages.end(), occurs)) stem += "-";
+  return stem;
+}
+
+std::vector<model::ChatMessage> with_placeholders(const std::vector<Message>& messages,
+                                                  const std::string& stem) {
+  std::vector<model::ChatMessage> result;
+  int image = 0;
+  for (const Message& message : messages) {
+    std::string content;
+    for (const ContentPart& part : message.content) {
+      if (const auto* text = std::get_if<TextPart>(&part)) {
+        content += text->text;
+      } else {
+        content += fmt::format("{}:{}]]\n", stem, image++);
+      }
+    }
+    result.push_back({message.role, std::move(content)});
+  }
+  return result;
+}
+
+std::vector<Segment> split_at_pictures(const std::vector<model::RenderedText>& rendered,
+                                       const std::string& stem) {
+  std::vector<Segment> segments(1);
+  for (const model::RenderedText& run : rendered) {
+    std::string_view rest = run.text;
+    while (true) {
+      const size_t at = rest.find(stem);
+      if (at == std::string_view::npos) break;
+      const size_t end = rest.find("]]", at);
+      PLATEAU_CHECK(end != std::string_view::npos);
+      const std::string number(rest.substr(at + stem.size() + 1, end - at - stem.size() - 1));
+      if (at > 0) segments.back().text.push_back({std::string(rest.substr(0, at)), run.from_user});
+      segments.back().image = std::stoi(number);
+      segments.emplace_back();
+      rest.remove_prefix(end + 2);
+    }
+    if (!rest.empty()) segments.back().text.push_back({std::string(rest), run.from_user});
+  }
+  return segments;
+}
+
+std::vector<model::Token> tokenize(const std::vector<model::RenderedText>& runs,
+                                   const model::Vocab& vocab) {
+  const bool any_special_in_user_text =
+      std::any_of(runs.begin(), runs.end(), [&](const model::RenderedText& run) {
+        return run.from_user && vocab.tokenize(run.text, /*parse_special=*/true) !=
+                                    vocab.tokenize(run.text, /*parse_special=*/false);
+      });
+  if (!any_special_in_user_text) {
+    std::string text;
+    for (const model::RenderedText& run : runs) text += run.text;
+    return vocab.tokenize(text, /*parse_special=*/true);
+  }
+  std::vector<model::Token> tokens;
+  for (const model::RenderedText& run : runs) {
+    const auto more = vocab.tokenize(run.text, /*parse_special=*/!run.from_user);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  return tokens;
+}
+
+model::Token require_special(const model::Vocab& vocab, const char* text) {
+  const auto token = vocab.find_special(text);
+  if (!token) {
+    throw_error(ErrorCode::kUnsupported,
+                "[model] expected token {} in the vocabulary, found none; this text model was not "
+                "trained with an InternVL projector",
+                text);
+  }
+  return *token;
+}
+
+}  // namespace
+
+PromptPlan build_prompt(const std::vector<Message>& messages, const std::vector<ImageLayout>& images,
+                        const model::ChatTemplate& chat_template, const model::Vocab& vocab) {
+  const std::string stem = placeholder_stem(messages);
+  const auto rendered = chat_template.render(with_placeholders(messages, stem));
+  std::vector<Segment> segments = split_at_pictures(rendered, stem);
+
+  PromptPlan plan;
+  std::vector<bool> placed(images.size(), false);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    std::vector<model::Token> tokens = tokenize(segments[i].text, vocab);
+    if (i == 0) {
+      const auto bos = vocab.leading_bos();
+      if (bos && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
+    }
+    plan.add_text(std::move(tokens));
+    if (segments[i].image < 0) continue;
+    const auto image = static_cast<size_t>(segments[i].image);
+    PLATEAU_CHECK(image < images.size());
+    placed[image] = true;
+    plan.add_marker({require_special(vocab, kImageBegin)}, /*binds_next=*/true);
+    for (int unit = 0; unit < images[image].n_units; ++unit) {
+      plan.add_visual(static_cast<int>(image), unit, images[image].n_grid_rows,
+                      images[image].n_grid_cols);
+    }
+    plan.add_marker({require_special(vocab, kImageEnd)}, /*binds_next=*/false);
+  }
+  // A template that drops content would otherwise answer without having seen the picture.
+  if (std::find(placed.begin(), placed.end(), false) != placed.end()) {
+    throw_error(ErrorCode::kUnsupported,
+                "[chat template] the model's template drops a picture from the conversation; try "
+                "--chat-template-file");
+  }
+  if (plan.n_tokens() == 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[prompt] expected text or a picture, got neither");
+  }
+  return plan;
+}
+
+}  // namespace plateau::engine

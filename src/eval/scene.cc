@@ -1,0 +1,70 @@
+// Tested by scene_test.cc.
+#include "eval/scene.h"
+
+#include <memory>
+
+#include "eval/background.h"
+#include "eval/grid.h"
+#include "eval/photo.h"
+#include "eval/picture_writer.h"
+#include "eval/placement.h"
+#include "eval/rng.h"
+#include "eval/sprite.h"
+
+namespace plateau::eval {
+namespace {
+
+PictureLayout layout_of(const CellGrid& grid) {
+  PictureLayout layout;
+  layout.width = grid.width();
+  for (int row = 0; row <= grid.n_rows(); ++row) layout.band_tops.push_back(grid.top(row));
+  return layout;
+}
+
+/// One row of cells, each from a stream of its own: a band can be painted again, in any order.
+void paint_cells(const CellGrid& grid, uint64_t seed, int row, RgbView band) {
+  for (int col = 0; col < grid.n_cols(); ++col) {
+    const int64_t left = grid.left(col);
+    const auto index = static_cast<uint64_t>(int64_t{row} * grid.n_cols() + col);
+    paint_background(band.part(left, 0, grid.left(col + 1) - left, band.height), Rng(seed, index));
+  }
+}
+
+Needle needle_of(const Placement& object, const Sprite& sprite) {
+  const PixelBox& box = sprite.painted;
+  return {std::string(object.object),
+          object.digit,
+          box.x,
+          box.y,
+          box.width,
+          box.height,
+          object.col,
+          object.row};
+}
+
+}  // namespace
+
+Scene write_scene(const SceneOptions& options, const std::string& path) {
+  const CellGrid grid(options.width, options.height, options.cell, options.n_cols, options.n_rows);
+  Scene scene{grid.width(), grid.height(), grid.n_cols(), grid.n_rows(), options.seed, {}};
+  std::vector<Sprite> sprites;
+  for (const Placement& object : place_objects(grid, options.n_objects, options.seed)) {
+    sprites.push_back(render_sprite(object, grid));
+    scene.needles.push_back(needle_of(object, sprites.back()));
+  }
+  std::unique_ptr<Photo> photo;
+  if (!options.background.empty()) {
+    photo = std::make_unique<Photo>(options.background, grid.width(), grid.height());
+  }
+  write_picture(path, layout_of(grid), [&](int row, RgbView band) {
+    if (photo) {
+      photo->read(grid.top(row), band);
+    } else {
+      paint_cells(grid, options.seed, row, band);
+    }
+    for (const Sprite& sprite : sprites) draw_sprite(sprite, band, grid.top(row));
+  });
+  return scene;
+}
+
+}  // namespace plateau::eval

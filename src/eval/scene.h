@@ -1,0 +1,51 @@
+// Needle pictures: a large picture with a few small numbered objects at known places.
+//
+// Memory: two rows of cells of the picture, plus the background photograph at its own size. The
+// scene and the procedural backdrop are the same for a seed on every platform; the soft edges of
+// objects and the bytes of the file are as fixed as the installed libvips and librsvg.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plateau::eval {
+
+struct SceneOptions {
+  int64_t width = 3840;   // pixels
+  int64_t height = 2160;  // pixels
+  int cell = 112;         // side of the vision model's tile, in pixels
+  int n_cols = 0;         // the tiler's grid; both 0: that of native detail
+  int n_rows = 0;
+  int n_objects = 8;  // at most 8, each of another kind and in another cell
+  uint64_t seed = 1;
+  std::string background;  // path of a photograph; empty: procedural
+};
+
+/// One object with its digit. The box holds all its pixels, label included.
+struct Needle {
+  std::string object;
+  int digit = 0;
+  int64_t x = 0;  // picture pixels
+  int64_t y = 0;
+  int64_t w = 0;
+  int64_t h = 0;
+  int col = 0;  // the cell that wholly contains it
+  int row = 0;
+};
+
+struct Scene {
+  int64_t width = 0;
+  int64_t height = 0;
+  int n_cols = 0;
+  int n_rows = 0;
+  uint64_t seed = 0;
+  std::vector<Needle> needles;  // in random order
+};
+
+/// Writes the picture to a file named *.png, *.jpg or *.jpeg, in place of what is there.
+/// Errors: kInvalidArgument (an option, or the picture is too small), kNotFound (background or
+/// folder), kUnsupported or kCorrupt (background), kUnavailable (cannot write or draw).
+Scene write_scene(const SceneOptions& options, const std::string& path);
+
+}  // namespace plateau::eval

@@ -1,0 +1,67 @@
+#include "model/language_model.h"
+
+#include <vector>
+
+#include "base/check.h"
+#include "llama-cpp.h"
+#include "model/log_capture.h"
+
+// From llama.cpp's src/llama-model.h, which is internal: the tensors of a loaded model by GGUF name.
+// This is the only declaration of it in Plateau; the pinned tag guarantees that it exists.
+const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tensor_map(
+    const llama_model* model);
+
+namespace plateau::model {
+
+struct LanguageModel::Handle {
+  llama_model_ptr model;
+};
+
+LanguageModel::LanguageModel() = default;
+LanguageModel::~LanguageModel() = default;
+LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
+LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
+
+LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& options) {
+  LanguageModel result;
+  {
+    const GgufFile file = GgufFile::open(path);
+    result.config_ = read_model_config(file);
+    result.chat_template_ = file.find_string("tokenizer.chat_template").value_or("");
+  }
+
+  llama_model_params params = llama_model_default_params();
+  std::vector<ggml_backend_dev_t> devices;
+  if (!options.device.is_cpu()) devices.push_back(options.device.handle());
+  devices.push_back(nullptr);
+  params.devices = devices.data();
+  params.n_gpu_layers = options.device.is_cpu() ? 0 : options.n_gpu_layers;
+  bool stopped = false;
+  struct Progress {
+    const std::function<bool(float)>* callback;
+    bool* stopped;
+  } progress{&options.on_progress, &stopped};
+  params.progress_callback_user_data = &progress;
+  params.progress_callback = [](float fraction, void* data) {
+    const auto* state = static_cast<Progress*>(data);
+    *state->stopped = *state->callback && !(*state->callback)(fraction);
+    return !*state->stopped;
+  };
+
+  const LogCapture log;
+  result.handle_ = std::make_unique<Handle>();
+  result.handle_->model.reset(llama_model_load_from_file(path.c_str(), params));
+  if (!result.handle_->model) {
+    if (stopped) throw_error(ErrorCode::kCancelled, "interrupted");
+    throw_error(ErrorCode::kCorrupt, "[{}] cannot be loaded: {}", path,
+                log.last_error("libllama gives no reason"));
+  }
+  llama_model* model = result.handle_->model.get();
+  for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
+    result.weights_.add(name, tensor);
+  }
+  result.vocab_ = std::make_unique<Vocab>(llama_model_get_vocab(model));
+  return result;
+}
+
+}  // namespace plateau::model

@@ -1,0 +1,45 @@
+// What a text model's GGUF says, validated: every number that a graph is built from is known to be
+// sane, so that no assertion of ggml or llama.cpp can be reached from a file.
+// Tested by tests/model/model_config_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/gguf_file.h"
+
+namespace plateau::model {
+
+enum class Architecture { kQwen2, kQwen3 };
+
+struct ModelConfig {
+  Architecture architecture = Architecture::kQwen3;
+  std::string arch_name;  // general.architecture
+  std::string name;       // general.name, may be empty
+  int n_layer = 0;
+  int n_embd = 0;
+  int n_head = 0;
+  int n_head_kv = 0;  // divides n_head
+  int head_dim = 0;   // of keys and values alike; even
+  int n_ff = 0;
+  int n_vocab = 0;
+  int n_ctx_train = 0;
+  float rope_freq_base = 10000.0f;
+  float rope_freq_scale = 1.0f;  // 1 / linear scaling factor
+  float rms_eps = 1e-6f;
+  bool tied_embeddings = false;  // no output.weight: the token embedding is used
+  bool has_chat_template = false;
+
+  /// Bytes that one token's keys and values take over all layers.
+  int64_t kv_bytes_per_token(ggml_type type_k, ggml_type type_v) const;
+};
+
+/// Reads and checks metadata, tokenizer and the shape of every tensor that the decoder uses.
+/// Errors: kUnsupported (architecture or rope scaling by name), kCorrupt (file, key, expected,
+/// found).
+ModelConfig read_model_config(const GgufFile& file);
+
+/// The architectures that read_model_config accepts, comma separated, for messages.
+std::string supported_architectures();
+
+}  // namespace plateau::model

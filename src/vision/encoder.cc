@@ -1,0 +1,60 @@
+#include "vision/encoder.h"
+
+#include "base/check.h"
+#include "vision/towers/internvit.h"
+
+namespace plateau::vision {
+
+void normalize_pixels(const media::Rgb8& tile, const model::VisionConfig& config,
+                      std::span<float> out) {
+  const size_t plane = static_cast<size_t>(tile.width) * static_cast<size_t>(tile.height);
+  PLATEAU_CHECK(tile.pixels.size() == 3 * plane && out.size() == 3 * plane);
+  for (size_t channel = 0; channel < 3; ++channel) {
+    const float mean = config.image_mean[channel];
+    const float std = config.image_std[channel];
+    float* row = out.data() + channel * plane;
+    for (size_t i = 0; i < plane; ++i) {
+      row[i] = (static_cast<float>(tile.pixels[3 * i + channel]) / 255.0f - mean) / std;
+    }
+  }
+}
+
+Encoder::Encoder(const std::string& path, const model::Backends& backends)
+    : Encoder(model::GgufFile::open(path), backends) {}
+
+Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends)
+    : backends_(backends),
+      config_(model::read_vision_config(file)),
+      weights_(file, backends.device()),
+      sched_(backends.new_scheduler(internvit_max_nodes(config_))) {}
+
+std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
+  PLATEAU_CHECK(!tiles.empty());
+  const auto side = static_cast<size_t>(config_.tile_size);
+  const size_t tile_values = 3 * side * side;
+  pixels_.resize(tile_values * tiles.size());
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    PLATEAU_CHECK(tiles[i].width == config_.tile_size && tiles[i].height == config_.tile_size);
+    normalize_pixels(tiles[i], config_, std::span(pixels_).subspan(i * tile_values, tile_values));
+  }
+  const TowerGraph tower =
+      build_internvit(config_, weights_.map(), static_cast<int>(tiles.size()));
+  backends_.compute(sched_.get(), tower.graph, [&] {
+    ggml_backend_tensor_set(tower.pixels, pixels_.data(), 0, pixels_.size() * sizeof(float));
+  });
+  std::vector<float> embeddings(static_cast<size_t>(ggml_nelements(tower.embeddings)));
+  ggml_backend_tensor_get(tower.embeddings, embeddings.data(), 0,
+                          embeddings.size() * sizeof(float));
+  return embeddings;
+}
+
+int64_t Encoder::compute_bytes() const {
+  int64_t total = 0;
+  for (int i = 0; i < ggml_backend_sched_get_n_backends(sched_.get()); ++i) {
+    total += static_cast<int64_t>(ggml_backend_sched_get_buffer_size(
+        sched_.get(), ggml_backend_sched_get_backend(sched_.get(), i)));
+  }
+  return total;
+}
+
+}  // namespace plateau::vision

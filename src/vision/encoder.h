@@ -1,0 +1,47 @@
+// Encodes picture tiles into embeddings of the language model, a bounded batch at a time.
+// Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "media/image.h"
+#include "model/backend.h"
+#include "model/vision_config.h"
+#include "model/weights.h"
+
+namespace plateau::vision {
+
+class Encoder {
+ public:
+  /// Loads the projector file `path`. `backends` must outlive the encoder.
+  /// Errors: those of GgufFile::open, read_vision_config and GgufWeights.
+  Encoder(const std::string& path, const model::Backends& backends);
+
+  const model::VisionConfig& config() const { return config_; }
+
+  /// [n_embd_out, tokens_per_tile * n_tiles], tiles in order, tokens of a tile in reading order.
+  /// REQUIRES: every tile is tile_size x tile_size. Errors: kResourceExhausted, kCancelled.
+  std::vector<float> encode(std::span<const media::Rgb8> tiles);
+
+  /// Bytes of compute buffers held now.
+  int64_t compute_bytes() const;
+
+ private:
+  Encoder(const model::GgufFile& file, const model::Backends& backends);
+
+  const model::Backends& backends_;
+  model::VisionConfig config_;
+  model::GgufWeights weights_;
+  ggml_backend_sched_ptr sched_;
+  std::vector<float> pixels_;
+};
+
+/// Planar channel values as the tower wants them: (value / 255 - mean) / std.
+/// out: [width, height, 3], ggml order.
+void normalize_pixels(const media::Rgb8& tile, const model::VisionConfig& config,
+                      std::span<float> out);
+
+}  // namespace plateau::vision

@@ -1,0 +1,113 @@
+#include "eval/needle_set.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "eval_test_support.h"
+
+namespace plateau::eval {
+namespace {
+
+NeedleSetOptions small_set(const std::string& out_dir) {
+  NeedleSetOptions options;
+  options.out_dir = out_dir;
+  options.n_pictures = 3;
+  options.questions_per_picture = 2;
+  options.scene.width = 460;
+  options.scene.height = 340;
+  return options;
+}
+
+std::vector<nlohmann::json> lines_of(const std::string& path) {
+  std::istringstream text(read_file(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST(NeedleSet, LinesHaveAllFields) {
+  const TempDir dir;
+  int n_reports = 0;
+  const NeedleSet set = write_needle_set(small_set(dir.file("set")), [&](int done, int total) {
+    EXPECT_EQ(done, ++n_reports);
+    EXPECT_EQ(total, 3);
+  });
+  EXPECT_EQ(n_reports, 3);
+  EXPECT_EQ(set.n_questions, 6);
+  const auto lines = lines_of(set.jsonl_path);
+  ASSERT_EQ(lines.size(), 6);
+  std::set<std::string> ids;
+  for (const auto& line : lines) {
+    ids.insert(line.at("id").get<std::string>());
+    EXPECT_TRUE(std::filesystem::exists(dir.file("set/" + line.at("image").get<std::string>())));
+    const std::string object = line.at("id").get<std::string>().substr(5);
+    EXPECT_EQ(line.at("question"), "What number is on the " + object + "?");
+    const std::string answer = line.at("answer");
+    EXPECT_TRUE(answer.size() == 1 && answer >= "0" && answer <= "9") << answer;
+    const auto& needle = line.at("needle");
+    EXPECT_GE(needle.at("x").get<int>(), 0);
+    EXPECT_GE(needle.at("y").get<int>(), 0);
+    EXPECT_LE(needle.at("x").get<int>() + needle.at("w").get<int>(), 460);
+    EXPECT_LE(needle.at("y").get<int>() + needle.at("h").get<int>(), 340);
+    EXPECT_LT(needle.at("cell").at(0).get<int>(), line.at("grid").at(0).get<int>());
+    EXPECT_LT(needle.at("cell").at(1).get<int>(), line.at("grid").at(1).get<int>());
+    EXPECT_EQ(line.at("width"), 460);
+    EXPECT_EQ(line.at("height"), 340);
+    EXPECT_LT(line.at("seed").get<uint64_t>(), uint64_t{1} << 53);
+  }
+  EXPECT_EQ(ids.size(), 6);
+}
+
+TEST(NeedleSet, TheSeedOfALineMakesItsPictureAgain) {
+  const TempDir dir;
+  const NeedleSetOptions options = small_set(dir.file("set"));
+  const auto line = lines_of(write_needle_set(options, {}).jsonl_path).back();
+  SceneOptions again = options.scene;
+  again.seed = line.at("seed");
+  write_scene(again, dir.file("again.jpg"));
+  EXPECT_EQ(read_file(dir.file("again.jpg")),
+            read_file(dir.file("set/" + line.at("image").get<std::string>())));
+}
+
+TEST(NeedleSet, SameSeedSameSetOtherSeedOtherSet) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("a"));
+  const std::string first = read_file(write_needle_set(options, {}).jsonl_path);
+  options.out_dir = dir.file("b");
+  EXPECT_EQ(read_file(write_needle_set(options, {}).jsonl_path), first);
+  options.scene.seed = 2;
+  EXPECT_NE(read_file(write_needle_set(options, {}).jsonl_path), first);
+}
+
+TEST(NeedleSet, RefusesBadOptions) {
+  const TempDir dir;
+  const auto code = [&](auto change) {
+    NeedleSetOptions options = small_set(dir.file("set"));
+    change(options);
+    return code_of([&] { write_needle_set(options, {}); });
+  };
+  EXPECT_EQ(code([](auto& o) { o.out_dir = ""; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.n_pictures = 0; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.questions_per_picture = 9; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.scene.n_objects = 9; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.scene.width = 1; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.scene.background = "missing.jpg"; }), ErrorCode::kNotFound);
+  std::ofstream(dir.file("taken")) << "a file";
+  EXPECT_EQ(code([&](auto& o) { o.out_dir = dir.file("taken"); }), ErrorCode::kUnavailable);
+}
+
+TEST(NeedleSet, FormatsByName) {
+  EXPECT_EQ(parse_picture_format("png"), PictureFormat::kPng);
+  EXPECT_EQ(parse_picture_format("jpg"), PictureFormat::kJpeg);
+  EXPECT_EQ(code_of([] { parse_picture_format("gif"); }), ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace plateau::eval
