@@ -13,10 +13,11 @@ namespace plateau {
 
 class Engine {
  public:
-  /// Loads the model. `on_progress` (may be empty) sees 0..1; returning false stops with kCancelled.
-  /// Errors: kNotFound, kCorrupt, kUnsupported, kInvalidArgument (files that do not belong together),
-  /// kResourceExhausted.
-  static Engine open(const EngineOptions& options, const std::function<bool(float)>& on_progress = {});
+  /// Loads the model. `on_progress` (may be empty) sees 0..1; returning false stops with
+  /// kCancelled. Errors: kNotFound, kCorrupt, kUnsupported, kInvalidArgument (files that do not
+  /// belong together), kResourceExhausted.
+  static Engine open(const EngineOptions& options,
+                     const std::function<bool(float)>& on_progress = {});
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;

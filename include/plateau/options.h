@@ -1,5 +1,5 @@
-// Options as plain structs. Those that change the answer come first, those that change only speed or
-// memory second.
+// Options as plain structs. Those that change the answer come first, those that change only speed
+// or memory second.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,17 @@ enum class CacheType { kF16, kQ8_0, kF32 };
 /// What is loaded and where it runs; fixed for the life of an engine.
 struct EngineOptions {
   // Behaviour.
-  std::string model_path;   // text model, GGUF
-  std::string mmproj_path;  // vision projector, GGUF; empty: text only
+  std::string model_path;     // text model, GGUF
+  std::string mmproj_path;    // vision projector, GGUF; empty: text only
   std::string chat_template;  // Jinja source used instead of the model's own; empty: the model's
   CacheType cache_type_k = CacheType::kF16;
   CacheType cache_type_v = CacheType::kF16;
   // Performance.
-  std::string device;       // a name from `plateau info`; empty: the first GPU, or the CPU
-  int n_gpu_layers = -1;    // layers on the device, from the last; negative: all
-  int n_threads = 0;        // CPU threads; 0: as many as there are usable cores
-  int encoder_batch = 1;    // tiles encoded at once; more is faster and takes more memory
-  int block = 0;            // tokens per prefill block; 0: as many whole tiles as fit 1024 tokens
+  std::string device;     // a name from `plateau info`; empty: the first GPU, or the CPU
+  int n_gpu_layers = -1;  // layers on the device, from the last; negative: all
+  int n_threads = 0;      // CPU threads; 0: as many as there are usable cores
+  int encoder_batch = 1;  // tiles encoded at once; more is faster and takes more memory
+  int block = 0;          // tokens per prefill block; 0: as many whole tiles as fit 1024 tokens
 };
 
 }  // namespace plateau

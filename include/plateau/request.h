@@ -73,7 +73,8 @@ struct Usage {
   int64_t compute_bytes = 0;  // decoder compute buffers
   int64_t encoder_bytes = 0;  // vision compute buffers
   std::vector<ImageReport> images;
-  std::vector<std::string> notes;  // what a person should know: resizes, a prompt beyond the trained length
+  std::vector<std::string>
+      notes;  // what a person should know: resizes, a prompt beyond the trained length
 };
 
 struct Answer {

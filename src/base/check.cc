@@ -28,7 +28,8 @@ namespace internal {
 
 void check_failed(const char* condition, const char* file, int line) {
   const std::string_view path(file);
-  throw_error(ErrorCode::kInternal, "[{}:{}] expected {}; this is a bug in Plateau, please report it",
+  throw_error(ErrorCode::kInternal,
+              "[{}:{}] expected {}; this is a bug in Plateau, please report it",
               path.substr(path.rfind('/') + 1), line, condition);
 }
 

@@ -30,8 +30,8 @@ size_t valid_prefix(std::string_view text, size_t length) {
   size_t n = 1;
   while (n < length && n < text.size()) {
     const auto byte = static_cast<unsigned char>(text[n]);
-    const bool ok = n == 1 ? is_valid_second(static_cast<unsigned char>(text[0]), byte)
-                           : (byte & 0xC0) == 0x80;
+    const bool ok =
+        n == 1 ? is_valid_second(static_cast<unsigned char>(text[0]), byte) : (byte & 0xC0) == 0x80;
     if (!ok) break;
     ++n;
   }

@@ -1,5 +1,5 @@
-// The commands of `plateau`. Each adds its options to the app and returns the function that runs it;
-// that function returns the exit code and may throw plateau::Error.
+// The commands of `plateau`. Each adds its options to the app and returns the function that runs
+// it; that function returns the exit code and may throw plateau::Error.
 #pragma once
 
 #include <CLI/CLI.hpp>

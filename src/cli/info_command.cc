@@ -16,14 +16,16 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr double kKiB = 1 << 10;
 
-void print_row(const char* name, const std::string& value) { fmt::print("{:<22}{}\n", name, value); }
+void print_row(const char* name, const std::string& value) {
+  fmt::print("{:<22}{}\n", name, value);
+}
 
 void print_text_model(const model::ModelConfig& config) {
   print_row("kind", "text model");
   print_row("layers", fmt::to_string(config.n_layer));
   print_row("width", fmt::to_string(config.n_embd));
-  print_row("heads", fmt::format("{} query, {} key/value, {} wide", config.n_head,
-                                 config.n_head_kv, config.head_dim));
+  print_row("heads", fmt::format("{} query, {} key/value, {} wide", config.n_head, config.n_head_kv,
+                                 config.head_dim));
   print_row("feed-forward", fmt::to_string(config.n_ff));
   print_row("vocabulary", fmt::format("{} tokens", config.n_vocab));
   print_row("trained length", fmt::format("{} tokens", config.n_ctx_train));
@@ -47,9 +49,8 @@ void print_vision_model(const model::VisionConfig& config) {
   print_row("layers", fmt::to_string(config.n_layer));
   print_row("width", fmt::format("{} ({} to the text model)", config.n_embd, config.n_embd_out));
   print_row("norm", config.rms_norm ? "RMS" : "layer norm");
-  print_row("tiles by default",
-            fmt::format("native detail (the file suggests {} to {})", config.min_tiles,
-                        config.max_tiles));
+  print_row("tiles by default", fmt::format("native detail (the file suggests {} to {})",
+                                            config.min_tiles, config.max_tiles));
 }
 
 int info(const std::string& path) {
@@ -57,9 +58,9 @@ int info(const std::string& path) {
   print_row("file", path);
   print_row("architecture", file.find_string("general.architecture").value_or("none"));
   print_row("name", file.find_string("general.name").value_or("none"));
-  print_row("weights", fmt::format("{:.1f} MiB in {} tensors",
-                                   static_cast<double>(file.tensor_bytes()) / kMiB,
-                                   file.tensors().size()));
+  print_row("weights",
+            fmt::format("{:.1f} MiB in {} tensors", static_cast<double>(file.tensor_bytes()) / kMiB,
+                        file.tensors().size()));
   try {
     if (file.find_string("general.architecture").value_or("") == "clip") {
       print_vision_model(model::read_vision_config(file));

@@ -29,8 +29,7 @@ int needle(const NeedleOptions& options) {
     if (interrupted()) throw_error(ErrorCode::kCancelled, "interrupted");
   });
   bar.clear();
-  fmt::print("{}: {} pictures, {} questions\n", made.jsonl_path, made.n_pictures,
-             made.n_questions);
+  fmt::print("{}: {} pictures, {} questions\n", made.jsonl_path, made.n_pictures, made.n_questions);
   return kExitAnswered;
 }
 

@@ -78,7 +78,8 @@ void add_options(CLI::App& app, RunOptions& o) {
   app.add_option("-t,--threads", o.engine.n_threads, "CPU threads; 0: all usable cores")
       ->capture_default_str();
   app.add_option("--device", o.engine.device, "Compute device; default: first GPU, else CPU");
-  app.add_option("--n-gpu-layers", o.engine.n_gpu_layers, "Layers on the device; -1: all; also -ngl")
+  app.add_option("--n-gpu-layers", o.engine.n_gpu_layers,
+                 "Layers on the device; -1: all; also -ngl")
       ->capture_default_str();
   app.add_option("--encoder-batch", o.engine.encoder_batch, "Tiles encoded at once")
       ->capture_default_str();

@@ -39,7 +39,8 @@ std::string read_text_file(const std::string& path) {
 
 void write_text_file(const std::string& path, const std::string& text) {
   FilePtr file(path == "-" ? stdout : std::fopen(path.c_str(), "wb"));
-  const bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+  const bool written = file &&
+                       std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
                        std::fflush(file.get()) == 0;
   if (!written) throw_error(ErrorCode::kUnavailable, "[{}] cannot be written", path);
 }

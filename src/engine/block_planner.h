@@ -1,6 +1,6 @@
-// Packs a prompt into blocks of at most b tokens, cutting only at structural borders where the sizes
-// allow it (arXiv:2604.16734, section on block-wise prefill). Pure.
-// Tested by tests/engine/block_planner_test.cc.
+// Packs a prompt into blocks of at most b tokens, cutting only at structural borders where the
+// sizes allow it (arXiv:2604.16734, section on block-wise prefill). Pure. Tested by
+// tests/engine/block_planner_test.cc.
 #pragma once
 
 #include <vector>

@@ -84,18 +84,19 @@ Engine::Impl::Impl(const EngineOptions& engine_options,
     : options(engine_options),
       backends(model::Device::find(engine_options.device),
                engine_options.n_threads > 0 ? engine_options.n_threads : model::usable_cores()),
-      language_model(model::LanguageModel::load(
-          engine_options.model_path, {.device = backends.device(),
-                                      .n_gpu_layers = engine_options.n_gpu_layers,
-                                      .on_progress = on_progress})) {
+      language_model(model::LanguageModel::load(engine_options.model_path,
+                                                {.device = backends.device(),
+                                                 .n_gpu_layers = engine_options.n_gpu_layers,
+                                                 .on_progress = on_progress})) {
   if (!options.mmproj_path.empty()) {
     encoder.emplace(options.mmproj_path, backends);
     const int n_embd = language_model.config().n_embd;
     if (encoder->config().n_embd_out != n_embd) {
-      throw_error(ErrorCode::kUnsupported,
-                  "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
-                  "belong together",
-                  options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
+      throw_error(
+          ErrorCode::kUnsupported,
+          "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
+          "belong together",
+          options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
     }
   }
   const std::string& source =
@@ -116,8 +117,7 @@ int Engine::Impl::block_size() const {
 }
 
 void Engine::Impl::plan_usage(const engine::PromptPlan& prompt,
-                              const std::vector<engine::PlannedImage>& images,
-                              Usage& usage) const {
+                              const std::vector<engine::PlannedImage>& images, Usage& usage) const {
   usage.prompt_tokens = prompt.n_tokens();
   usage.text_tokens = prompt.n_text_tokens();
   usage.visual_tokens = prompt.n_visual_tokens();
@@ -149,14 +149,15 @@ Answer Engine::Impl::run(const Request& request, const RequestCallbacks& callbac
     for (const Message& message : request.messages) {
       for (const ContentPart& part : message.content) {
         if (std::holds_alternative<ImagePart>(part)) {
-          throw_error(ErrorCode::kInvalidArgument,
-                      "[--image] expected a vision projector for a picture, got none; try --mmproj");
+          throw_error(
+              ErrorCode::kInvalidArgument,
+              "[--image] expected a vision projector for a picture, got none; try --mmproj");
         }
       }
     }
   }
-  const engine::PromptPlan prompt = engine::build_prompt(
-      request.messages, layouts, *chat_template, language_model.vocab());
+  const engine::PromptPlan prompt =
+      engine::build_prompt(request.messages, layouts, *chat_template, language_model.vocab());
   const std::vector<engine::BlockPlan> blocks = engine::plan_blocks(prompt, block_size());
 
   const int64_t n_arena = prompt.n_tokens() + request.max_new_tokens;

@@ -104,7 +104,8 @@ model::Token require_special(const model::Vocab& vocab, const char* text) {
 
 }  // namespace
 
-PromptPlan build_prompt(const std::vector<Message>& messages, const std::vector<ImageLayout>& images,
+PromptPlan build_prompt(const std::vector<Message>& messages,
+                        const std::vector<ImageLayout>& images,
                         const model::ChatTemplate& chat_template, const model::Vocab& vocab) {
   const std::string stem = placeholder_stem(messages);
   const auto rendered = chat_template.render(with_placeholders(messages, stem));

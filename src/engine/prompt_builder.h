@@ -1,6 +1,5 @@
-// Turns a conversation into a PromptPlan: renders the chat template, puts each picture where its part
-// stands, and tokenizes the text around it.
-// Tested by tests/engine/prompt_builder_test.cc.
+// Turns a conversation into a PromptPlan: renders the chat template, puts each picture where its
+// part stands, and tokenizes the text around it. Tested by tests/engine/prompt_builder_test.cc.
 #pragma once
 
 #include <vector>
@@ -25,7 +24,8 @@ struct ImageLayout {
 /// piece, so that ids equal llama.cpp's.
 /// Errors: kInvalidArgument (the template refuses the conversation), kUnsupported (the vocabulary
 /// has no picture markers).
-PromptPlan build_prompt(const std::vector<Message>& messages, const std::vector<ImageLayout>& images,
+PromptPlan build_prompt(const std::vector<Message>& messages,
+                        const std::vector<ImageLayout>& images,
                         const model::ChatTemplate& chat_template, const model::Vocab& vocab);
 
 }  // namespace plateau::engine

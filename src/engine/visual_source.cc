@@ -14,8 +14,7 @@ VisualSource::VisualSource(vision::Encoder& encoder, const std::vector<PlannedIm
 }
 
 std::span<const float> VisualSource::unit(int image, int unit) {
-  const bool held =
-      image == open_image_ && unit >= first_unit_ && unit < first_unit_ + n_units_;
+  const bool held = image == open_image_ && unit >= first_unit_ && unit < first_unit_ + n_units_;
   if (!held) encode_from(image, unit);
   const size_t size = embeddings_.size() / static_cast<size_t>(n_units_);
   return std::span(embeddings_).subspan(static_cast<size_t>(unit - first_unit_) * size, size);

@@ -1,5 +1,5 @@
-// Embeddings of the prompt's visual units, in prompt order: pictures are opened when their first tile
-// is needed, read tile by tile, encoded a batch at a time, and dropped.
+// Embeddings of the prompt's visual units, in prompt order: pictures are opened when their first
+// tile is needed, read tile by tile, encoded a batch at a time, and dropped.
 #pragma once
 
 #include <functional>

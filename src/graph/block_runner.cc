@@ -35,22 +35,20 @@ std::vector<float> BlockRunner::embed(std::span<const model::Token> tokens) cons
   if (tokens.empty()) return rows;
 
   constexpr size_t kNodes = 8;
-  ggml_context_ptr context(ggml_init({ggml_tensor_overhead() * kNodes +
-                                          ggml_graph_overhead_custom(kNodes, /*grads=*/false),
-                                      /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
+  ggml_context_ptr context(ggml_init(
+      {ggml_tensor_overhead() * kNodes + ggml_graph_overhead_custom(kNodes, /*grads=*/false),
+       /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
   PLATEAU_CHECK(context != nullptr);
   ggml_cgraph* graph = ggml_new_graph_custom(context.get(), kNodes, /*grads=*/false);
   ggml_tensor* ids =
       ggml_new_tensor_1d(context.get(), GGML_TYPE_I32, static_cast<int64_t>(tokens.size()));
   ggml_set_input(ids);
-  ggml_tensor* out =
-      ggml_get_rows(context.get(), model_.weights().get("token_embd.weight"), ids);
+  ggml_tensor* out = ggml_get_rows(context.get(), model_.weights().get("token_embd.weight"), ids);
   ggml_set_output(out);
   ggml_build_forward_expand(graph, out);
   const ggml_backend_sched_ptr sched = backends_.new_scheduler(kNodes);
-  backends_.compute(sched.get(), graph, [&] {
-    ggml_backend_tensor_set(ids, tokens.data(), 0, tokens.size_bytes());
-  });
+  backends_.compute(sched.get(), graph,
+                    [&] { ggml_backend_tensor_set(ids, tokens.data(), 0, tokens.size_bytes()); });
   ggml_backend_tensor_get(out, rows.data(), 0, rows.size() * sizeof(float));
   return rows;
 }

@@ -1,6 +1,5 @@
-// Runs blocks through the decoder: builds the block's graph, uploads its inputs, computes, and reads
-// the logits back. Not thread-safe.
-// Tested by tests/graph/decoder_test.cc against llama.cpp.
+// Runs blocks through the decoder: builds the block's graph, uploads its inputs, computes, and
+// reads the logits back. Not thread-safe. Tested by tests/graph/decoder_test.cc against llama.cpp.
 #pragma once
 
 #include <functional>

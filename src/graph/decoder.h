@@ -5,8 +5,8 @@
 
 namespace plateau::graph {
 
-/// Adds all layers to the builder's graph. Without logits, the last layer stops once its K and V are
-/// stored: nothing reads further.
+/// Adds all layers to the builder's graph. Without logits, the last layer stops once its K and V
+/// are stored: nothing reads further.
 using BuildDecoder = void (*)(GraphBuilder& builder);
 
 void build_qwen2(GraphBuilder& builder);

@@ -34,8 +34,8 @@ GraphBuilder::GraphBuilder(const model::LanguageModel& model, const kv::KvCache&
       input(ggml_new_tensor_2d(ctx_, GGML_TYPE_F32, config_.n_embd, shape.n_rows), "inp_embd");
   block_.positions = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I32, shape.n_rows), "inp_pos");
   block_.slots = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I64, shape.n_rows), "inp_slots");
-  block_.mask = input(
-      ggml_new_tensor_2d(ctx_, GGML_TYPE_F16, shape.n_attended(), shape.n_rows), "inp_mask");
+  block_.mask =
+      input(ggml_new_tensor_2d(ctx_, GGML_TYPE_F16, shape.n_attended(), shape.n_rows), "inp_mask");
   if (shape.want_logits) {
     block_.last_row = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I32, 1), "inp_out_ids");
   }
@@ -116,8 +116,8 @@ ggml_tensor* GraphBuilder::take_last_row(ggml_tensor* x) {
 }
 
 void GraphBuilder::output(ggml_tensor* x) {
-  ggml_tensor* normed = ggml_mul(ctx_, ggml_rms_norm(ctx_, x, config_.rms_eps),
-                                 weights_.get("output_norm.weight"));
+  ggml_tensor* normed =
+      ggml_mul(ctx_, ggml_rms_norm(ctx_, x, config_.rms_eps), weights_.get("output_norm.weight"));
   name(normed, "result_norm", -1);
   ggml_tensor* matrix =
       weights_.get(config_.tied_embeddings ? "token_embd.weight" : "output.weight");

@@ -1,5 +1,6 @@
-// Builds the ggml graph of one block: named norm, projection, rope, attention and feed-forward steps
-// that every decoder is written with. Tensor names are llama.cpp's, so that both can be compared.
+// Builds the ggml graph of one block: named norm, projection, rope, attention and feed-forward
+// steps that every decoder is written with. Tensor names are llama.cpp's, so that both can be
+// compared.
 //
 // A block's rows are its tokens in order. Row i attends to the cached slots and to the rows up to
 // itself; its K and V are stored in slot n_cached + i.
@@ -15,8 +16,8 @@
 namespace plateau::graph {
 
 struct BlockShape {
-  int n_rows = 0;    // rows computed
-  int n_cached = 0;  // slots filled before this block
+  int n_rows = 0;            // rows computed
+  int n_cached = 0;          // slots filled before this block
   bool want_logits = false;  // of the last row
 
   int n_attended() const { return kv::padded_slots(n_cached + n_rows); }
@@ -36,7 +37,8 @@ struct BlockGraph {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const model::LanguageModel& model, const kv::KvCache& cache, const BlockShape& shape);
+  GraphBuilder(const model::LanguageModel& model, const kv::KvCache& cache,
+               const BlockShape& shape);
 
   const model::ModelConfig& config() const { return config_; }
   const BlockShape& shape() const { return shape_; }

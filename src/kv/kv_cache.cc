@@ -19,9 +19,10 @@ ggml_backend_dev_t device_of_layer(const model::LanguageModel& model, int il) {
 void check_type(const model::ModelConfig& config, ggml_type type) {
   const int64_t group = ggml_blck_size(type);
   if (config.head_dim % group != 0) {
-    throw_error(ErrorCode::kUnsupported,
-                "[cache type] expected a head size that is a multiple of {} for {}, got {}; try f16",
-                group, ggml_type_name(type), config.head_dim);
+    throw_error(
+        ErrorCode::kUnsupported,
+        "[cache type] expected a head size that is a multiple of {} for {}, got {}; try f16", group,
+        ggml_type_name(type), config.head_dim);
   }
 }
 
@@ -56,8 +57,8 @@ KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k
       contexts_.emplace_back(context);
     }
     const auto new_tensor = [&](CacheType type, const char* name) {
-      ggml_tensor* tensor = ggml_new_tensor_3d(context, to_ggml(type), config.head_dim, n_slot_,
-                                               config.n_head_kv);
+      ggml_tensor* tensor =
+          ggml_new_tensor_3d(context, to_ggml(type), config.head_dim, n_slot_, config.n_head_kv);
       ggml_format_name(tensor, "%s_l%d", name, il);
       return tensor;
     };
@@ -68,11 +69,12 @@ KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k
     ggml_backend_buffer_ptr buffer(
         ggml_backend_alloc_ctx_tensors_from_buft(context, ggml_backend_dev_buffer_type(device)));
     if (!buffer) {
-      throw_error(ErrorCode::kResourceExhausted,
-                  "[kv cache] expected {} MiB for {} tokens, {} has less; try a smaller --kv-budget "
-                  "or fewer --max-tiles",
-                  (config.kv_bytes_per_token(to_ggml(type_k), to_ggml(type_v)) * n_slot_) >> 20,
-                  n_slot_, ggml_backend_dev_name(device));
+      throw_error(
+          ErrorCode::kResourceExhausted,
+          "[kv cache] expected {} MiB for {} tokens, {} has less; try a smaller --kv-budget "
+          "or fewer --max-tiles",
+          (config.kv_bytes_per_token(to_ggml(type_k), to_ggml(type_v)) * n_slot_) >> 20, n_slot_,
+          ggml_backend_dev_name(device));
     }
     // Masked slots are read too, and NaN * 0 is NaN.
     ggml_backend_buffer_clear(buffer.get(), 0);

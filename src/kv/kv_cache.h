@@ -16,8 +16,8 @@
 
 namespace plateau::kv {
 
-/// ggml's GPU flash attention kernels want the attended length in multiples of this; unused rows are
-/// masked.
+/// ggml's GPU flash attention kernels want the attended length in multiples of this; unused rows
+/// are masked.
 inline constexpr int kAttentionPadding = 256;
 
 constexpr int padded_slots(int n) {

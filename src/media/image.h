@@ -30,8 +30,8 @@ struct ImageLimits {
   /// Refuse a picture with more pixels than this, from its header alone.
   int64_t max_pixels = 1'000'000'000;
   /// Refuse a picture that cannot be handed out in bands (progressive JPEG, interlaced PNG, WebP,
-  /// GIF, HEIC, AVIF, an EXIF orientation other than upright) when its decoded size exceeds this;
-  /// up to it, it is spooled to a file in spool_dir.
+  /// GIF, HEIC, AVIF, TIFF in huge strips or tiles, an EXIF orientation other than upright) when
+  /// its decoded size exceeds this; up to it, it is spooled to a file in spool_dir.
   int64_t max_spool_bytes = int64_t{4} << 30;
   /// Refuse a picture whose decoder would hold more than this on the heap while it is spooled: see
   /// ImageInfo::decoder_bytes. The default admits progressive JPEG up to 134 megapixels (89 without

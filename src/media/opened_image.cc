@@ -10,12 +10,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "media/tiff_layout.h"
 #include "media/vips_session.h"
 
 namespace plateau::media {
 namespace {
 
 constexpr int64_t kBytesPerPixel = 3;
+// libvips keeps up to this many rows of TIFF tiles, or strips.
+constexpr int64_t kTiffPieces = 3;
+// What a decoder may hold and still count as working in bands.
+constexpr int64_t kMaxBandedBytes = int64_t{64} << 20;
 
 struct Size {
   int64_t width;
@@ -69,12 +74,18 @@ bool has_int(VipsImage* image, const char* name) {
 }
 
 // What the decoder keeps on the heap when it cannot work in bands, from how each library works.
-int64_t decoder_bytes(VipsImage* image, const ImageFormat& format) {
+int64_t decoder_bytes(VipsImage* image, const InputFile& file, const ImageFormat& format) {
   const int64_t n_pixels = int64_t{image->Xsize} * image->Ysize;
   if (format.decodes_whole) {
     // WebP: the frame and the canvas in RGBA. GIF: the canvas and the restore buffer in RGBA.
     // HEIF: planes and their interleaved copy, up to 16 bits deep.
     return n_pixels * 8;
+  }
+  const auto pixel_bytes = static_cast<int64_t>(VIPS_IMAGE_SIZEOF_PEL(image));
+  if (std::strcmp(format.name, "tiff") == 0) {
+    const int64_t n_rows = kTiffPieces * tiff_rows_per_piece(file, image->Ysize);
+    const int64_t n_bytes = n_rows * image->Xsize * pixel_bytes;
+    return n_bytes > kMaxBandedBytes ? n_bytes : 0;
   }
   if (!has_int(image, "interlaced")) return 0;
   if (std::strcmp(format.name, "jpeg") == 0) {
@@ -86,7 +97,7 @@ int64_t decoder_bytes(VipsImage* image, const ImageFormat& format) {
                         std::strcmp(subsampling, "4:2:0") == 0;
     return n_pixels * 2 * (halved ? 2 : image->Bands);
   }
-  return n_pixels * static_cast<int64_t>(VIPS_IMAGE_SIZEOF_PEL(image));
+  return n_pixels * pixel_bytes;
 }
 
 VipsImagePtr read_header(const InputFile& file, const ImageFormat& format) {
@@ -130,7 +141,7 @@ OpenedImage open_image(const std::string& path, const ImageLimits& limits) {
   info.height = image->Ysize;
   if (opened.orientation >= 5) std::swap(info.width, info.height);
   info.format = format.name;
-  info.decoder_bytes = decoder_bytes(image, format);
+  info.decoder_bytes = decoder_bytes(image, opened.file, format);
   info.spooled = info.decoder_bytes > 0 || opened.orientation != 1;
 
   if (info.decoder_bytes > limits.max_decoder_bytes) {

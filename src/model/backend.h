@@ -44,10 +44,12 @@ class Backends {
   /// A scheduler for graphs of at most `max_nodes` nodes.
   ggml_backend_sched_ptr new_scheduler(size_t max_nodes) const;
 
-  /// Polled between graph nodes on the CPU; true aborts the graph (compute() then throws kCancelled).
+  /// Polled between graph nodes on the CPU; true aborts the graph (compute() then throws
+  /// kCancelled).
   void set_cancel_poll(std::function<bool()> poll);
 
-  /// Allocates, lets `set_inputs` fill the inputs, and runs. Errors: kResourceExhausted, kCancelled.
+  /// Allocates, lets `set_inputs` fill the inputs, and runs. Errors: kResourceExhausted,
+  /// kCancelled.
   void compute(ggml_backend_sched_t sched, ggml_cgraph* graph,
                const std::function<void()>& set_inputs) const;
 

@@ -45,7 +45,8 @@ std::string trimmed_shape(const std::vector<int64_t>& ne) {
 std::string shape_to_string(const std::array<int64_t, 4>& ne) {
   size_t n = ne.size();
   while (n > 1 && ne[n - 1] == 1) --n;
-  return fmt::format("[{}]", fmt::join(ne.begin(), ne.begin() + static_cast<std::ptrdiff_t>(n), ", "));
+  return fmt::format("[{}]",
+                     fmt::join(ne.begin(), ne.begin() + static_cast<std::ptrdiff_t>(n), ", "));
 }
 
 GgufFile GgufFile::open(const std::string& path) {
@@ -71,6 +72,11 @@ GgufFile::GgufFile(std::string path, gguf_context_ptr gguf)
     : path_(std::move(path)), gguf_(std::move(gguf)) {
   const auto n_tensors = gguf_get_n_tensors(gguf_.get());
   const uint64_t data_offset = gguf_get_data_offset(gguf_.get());
+  constexpr size_t kMinAlignment = 8;  // tensors are read where they are mapped
+  if (gguf_get_alignment(gguf_.get()) < kMinAlignment) {
+    throw_error(ErrorCode::kUnsupported, "[{}] expected general.alignment of at least {}, got {}",
+                path_, kMinAlignment, gguf_get_alignment(gguf_.get()));
+  }
   const uint64_t file_size = std::filesystem::file_size(path_);
   for (int64_t i = 0; i < n_tensors; ++i) {
     TensorInfo info;
@@ -81,10 +87,11 @@ GgufFile::GgufFile(std::string path, gguf_context_ptr gguf)
     info.file_offset = data_offset + gguf_get_tensor_offset(gguf_.get(), i);
     info.n_bytes = gguf_get_tensor_size(gguf_.get(), i);
     if (info.file_offset > file_size || info.n_bytes > file_size - info.file_offset) {
-      throw_error(ErrorCode::kCorrupt,
-                  "[{}] expected {} bytes for tensor {}, the file ends before; it is truncated, try "
-                  "downloading it again",
-                  path_, info.n_bytes, info.name);
+      throw_error(
+          ErrorCode::kCorrupt,
+          "[{}] expected {} bytes for tensor {}, the file ends before; it is truncated, try "
+          "downloading it again",
+          path_, info.n_bytes, info.name);
     }
     tensor_index_.emplace(info.name, tensors_.size());
     tensors_.push_back(std::move(info));

@@ -6,8 +6,8 @@
 #include "llama-cpp.h"
 #include "model/log_capture.h"
 
-// From llama.cpp's src/llama-model.h, which is internal: the tensors of a loaded model by GGUF name.
-// This is the only declaration of it in Plateau; the pinned tag guarantees that it exists.
+// From llama.cpp's src/llama-model.h, which is internal: the tensors of a loaded model by GGUF
+// name. This is the only declaration of it in Plateau; the pinned tag guarantees that it exists.
 const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tensor_map(
     const llama_model* model);
 

@@ -1,5 +1,5 @@
-// A text model loaded by libllama: weights by name, vocabulary, chat template. The decoder graph and
-// the cache are ours (graph/, kv/).
+// A text model loaded by libllama: weights by name, vocabulary, chat template. The decoder graph
+// and the cache are ours (graph/, kv/).
 //
 // Immutable after loading.
 #pragma once
@@ -28,8 +28,8 @@ struct LoadOptions {
 class LanguageModel {
  public:
   /// Validates the metadata first, then lets libllama load the weights.
-  /// Errors: those of GgufFile::open and read_model_config; kCorrupt when libllama refuses the file,
-  /// with its reason; kCancelled.
+  /// Errors: those of GgufFile::open and read_model_config; kCorrupt when libllama refuses the
+  /// file, with its reason; kCancelled.
   static LanguageModel load(const std::string& path, const LoadOptions& options);
   ~LanguageModel();
   LanguageModel(LanguageModel&&) noexcept;

@@ -1,13 +1,15 @@
 #include "model/model_config.h"
 
 #include <cmath>
+#include <unordered_set>
 
 #include "base/check.h"
+#include "model/tensor_check.h"
 
 namespace plateau::model {
 namespace {
 
-constexpr int64_t kMaxLayers = 1024;
+constexpr int64_t kMaxLayers = 512;  // as many as libllama has room for
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr int64_t kMaxVocab = 1 << 24;
 constexpr int64_t kMaxHeadDim = 512;  // the largest that ggml's flash attention kernels take
@@ -101,19 +103,56 @@ void check_tokenizer(const GgufFile& file, const ModelConfig& config) {
                 "token_embd.weight), got {}",
                 file.path(), config.n_vocab, tokens.value_or(0));
   }
-  (void)file.find_string_array("tokenizer.ggml.tokens");
-  if (!file.find_string_array("tokenizer.ggml.merges")) {
+  const auto texts = file.find_string_array("tokenizer.ggml.tokens");
+  std::unordered_set<std::string> seen;
+  for (const std::string& text : *texts) {
+    const auto [it, is_new] = seen.insert(text);
+    if (!is_new) {
+      throw_error(ErrorCode::kCorrupt,
+                  "[{}] expected tokenizer.ggml.tokens to differ, got {} twice", file.path(), *it);
+    }
+  }
+  const auto merges = file.find_string_array("tokenizer.ggml.merges");
+  if (!merges) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected key tokenizer.ggml.merges, found none",
                 file.path());
   }
+  for (const std::string& merge : *merges) {
+    if (merge.find(' ', 1) == std::string::npos) {
+      throw_error(ErrorCode::kCorrupt,
+                  "[{}] expected tokenizer.ggml.merges to hold pairs, got \"{}\"", file.path(),
+                  merge);
+    }
+  }
   const auto types = file.find_int_array("tokenizer.ggml.token_type");
-  if (types && static_cast<int64_t>(types->size()) != config.n_vocab) {
+  if (!types || static_cast<int64_t>(types->size()) != config.n_vocab) {
     throw_error(ErrorCode::kCorrupt,
                 "[{}] expected tokenizer.ggml.token_type to hold {} entries, got {}", file.path(),
-                config.n_vocab, types->size());
+                config.n_vocab, types ? types->size() : 0);
   }
   for (const char* name : {"bos", "eos", "padding", "unknown", "eot", "separator"}) {
     (void)file.find_int(fmt::format("tokenizer.ggml.{}_token_id", name), 0, config.n_vocab - 1);
+  }
+}
+
+/// Features that libllama would apply, or assert on, and the decoders here do not have.
+void refuse_other_features(const GgufFile& file, const std::string& prefix) {
+  for (const char* key : {"expert_count", "expert_used_count", "expert_group_count",
+                          "nextn_predict_layers", "attention.sliding_window"}) {
+    const int64_t value = file.find_int(prefix + key, 0, INT32_MAX).value_or(0);
+    if (value != 0) {
+      throw_error(ErrorCode::kUnsupported, "[{}] expected no {}{}, got {}", file.path(), prefix,
+                  key, value);
+    }
+  }
+  if (!file.find_bool(prefix + "attention.causal").value_or(true)) {
+    throw_error(ErrorCode::kUnsupported, "[{}] expected causal attention, got none", file.path());
+  }
+  for (const TensorInfo& tensor : file.tensors()) {
+    if (tensor.name.ends_with(".scale") || tensor.name.ends_with(".input_scale")) {
+      throw_error(ErrorCode::kUnsupported, "[{}] expected no scale tensors, got {}", file.path(),
+                  tensor.name);
+    }
   }
 }
 
@@ -122,31 +161,29 @@ void check_tensors(const GgufFile& file, const ArchitectureEntry& entry,
   const int64_t n_embd = config.n_embd;
   const int64_t n_q = int64_t{config.n_head} * config.head_dim;
   const int64_t n_kv = int64_t{config.n_head_kv} * config.head_dim;
-  file.require_tensor("token_embd.weight", {n_embd, config.n_vocab});
-  file.require_tensor("output_norm.weight", {n_embd});
-  if (!config.tied_embeddings) file.require_tensor("output.weight", {n_embd, config.n_vocab});
+  require_matrix(file, "token_embd.weight", {n_embd, config.n_vocab});
+  require_f32(file, "output_norm.weight", {n_embd});
+  if (!config.tied_embeddings) require_matrix(file, "output.weight", {n_embd, config.n_vocab});
   for (int il = 0; il < config.n_layer; ++il) {
-    const auto require = [&](const char* name, const std::vector<int64_t>& ne) {
-      file.require_tensor(fmt::format("blk.{}.{}", il, name), ne);
-    };
-    require("attn_norm.weight", {n_embd});
-    require("attn_q.weight", {n_embd, n_q});
-    require("attn_k.weight", {n_embd, n_kv});
-    require("attn_v.weight", {n_embd, n_kv});
-    require("attn_output.weight", {n_q, n_embd});
+    const auto name = [&](const char* part) { return fmt::format("blk.{}.{}", il, part); };
+    require_f32(file, name("attn_norm.weight"), {n_embd});
+    require_matrix(file, name("attn_q.weight"), {n_embd, n_q});
+    require_matrix(file, name("attn_k.weight"), {n_embd, n_kv});
+    require_matrix(file, name("attn_v.weight"), {n_embd, n_kv});
+    require_matrix(file, name("attn_output.weight"), {n_q, n_embd});
     if (entry.qkv_bias) {
-      require("attn_q.bias", {n_q});
-      require("attn_k.bias", {n_kv});
-      require("attn_v.bias", {n_kv});
+      require_f32(file, name("attn_q.bias"), {n_q});
+      require_f32(file, name("attn_k.bias"), {n_kv});
+      require_f32(file, name("attn_v.bias"), {n_kv});
     }
     if (entry.qk_norm) {
-      require("attn_q_norm.weight", {config.head_dim});
-      require("attn_k_norm.weight", {config.head_dim});
+      require_f32(file, name("attn_q_norm.weight"), {config.head_dim});
+      require_f32(file, name("attn_k_norm.weight"), {config.head_dim});
     }
-    require("ffn_norm.weight", {n_embd});
-    require("ffn_gate.weight", {n_embd, config.n_ff});
-    require("ffn_up.weight", {n_embd, config.n_ff});
-    require("ffn_down.weight", {config.n_ff, n_embd});
+    require_f32(file, name("ffn_norm.weight"), {n_embd});
+    require_matrix(file, name("ffn_gate.weight"), {n_embd, config.n_ff});
+    require_matrix(file, name("ffn_up.weight"), {n_embd, config.n_ff});
+    require_matrix(file, name("ffn_down.weight"), {config.n_ff, n_embd});
   }
 }
 
@@ -181,10 +218,12 @@ ModelConfig read_model_config(const GgufFile& file) {
   config.n_embd = get("embedding_length", kMaxWidth);
   config.n_ctx_train = get("context_length", INT32_MAX);
   config.n_ff = static_cast<int>(uniform_int(file, prefix + "feed_forward_length", 1, kMaxWidth));
-  config.n_head = static_cast<int>(uniform_int(file, prefix + "attention.head_count", 1, kMaxWidth));
+  config.n_head =
+      static_cast<int>(uniform_int(file, prefix + "attention.head_count", 1, kMaxWidth));
   const std::string kv_key = prefix + "attention.head_count_kv";
-  config.n_head_kv = file.has(kv_key) ? static_cast<int>(uniform_int(file, kv_key, 1, config.n_head))
-                                      : config.n_head;
+  config.n_head_kv = file.has(kv_key)
+                         ? static_cast<int>(uniform_int(file, kv_key, 1, config.n_head))
+                         : config.n_head;
   if (config.n_head % config.n_head_kv != 0) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected {} to divide attention.head_count {}, got {}",
                 file.path(), kv_key, config.n_head, config.n_head_kv);
@@ -198,14 +237,18 @@ ModelConfig read_model_config(const GgufFile& file) {
   const int64_t value_length =
       file.find_int(prefix + "attention.value_length", 1, kMaxHeadDim).value_or(config.head_dim);
   if (value_length != config.head_dim) {
-    throw_error(ErrorCode::kUnsupported,
-                "[{}] expected keys and values of one size, got {} and {}", file.path(),
-                config.head_dim, value_length);
+    throw_error(ErrorCode::kUnsupported, "[{}] expected keys and values of one size, got {} and {}",
+                file.path(), config.head_dim, value_length);
   }
   if (config.head_dim % 8 != 0 || config.head_dim > kMaxHeadDim) {
     throw_error(ErrorCode::kUnsupported,
                 "[{}] expected a head size that is a multiple of 8 and at most {}, got {}",
                 file.path(), kMaxHeadDim, config.head_dim);
+  }
+  if (config.architecture == Architecture::kQwen2 &&
+      config.n_head * config.head_dim != config.n_embd) {
+    throw_error(ErrorCode::kCorrupt, "[{}] expected {} heads of {} to make {}", file.path(),
+                config.n_head, config.head_dim, config.n_embd);
   }
   const std::string eps_key = prefix + "attention.layer_norm_rms_epsilon";
   config.rms_eps = finite_positive(file, eps_key, file.get_float(eps_key));
@@ -224,6 +267,7 @@ ModelConfig read_model_config(const GgufFile& file) {
   config.tied_embeddings = file.find_tensor("output.weight") == nullptr;
   config.has_chat_template = file.find_string("tokenizer.chat_template").has_value();
   check_tokenizer(file, config);
+  refuse_other_features(file, prefix);
   check_tensors(file, entry, config);
   return config;
 }

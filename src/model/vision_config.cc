@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "model/tensor_check.h"
 
 namespace plateau::model {
 namespace {
@@ -29,42 +30,44 @@ std::array<float, 3> read_channels(const GgufFile& file, const std::string& key,
 void check_tensors(const GgufFile& file, const VisionConfig& config) {
   const int64_t n_embd = config.n_embd;
   const int64_t merged = n_embd * config.scale_factor * config.scale_factor;
-  file.require_tensor("v.patch_embd.weight", {config.patch_size, config.patch_size, 3, n_embd});
-  file.require_tensor("v.patch_embd.bias", {n_embd});
-  file.require_tensor("v.class_embd", {n_embd});
-  file.require_tensor("v.position_embd.weight", {n_embd, config.n_patches() + 1});
+  const int64_t n_out = config.n_embd_out;
+  require_kernel(file, "v.patch_embd.weight", {config.patch_size, config.patch_size, 3, n_embd});
+  require_f32(file, "v.patch_embd.bias", {n_embd});
+  require_f32(file, "v.class_embd", {n_embd});
+  require_f32(file, "v.position_embd.weight", {n_embd, config.n_patches() + 1});
   for (int il = 0; il < config.n_layer; ++il) {
-    const auto require = [&](const char* name, const std::vector<int64_t>& ne) {
-      file.require_tensor(fmt::format("v.blk.{}.{}", il, name), ne);
+    const auto name = [&](const std::string& part) { return fmt::format("v.blk.{}.{}", il, part); };
+    const auto f32_if_present = [&](const std::string& part, int64_t n) {
+      if (file.find_tensor(name(part)) != nullptr) require_f32(file, name(part), {n});
     };
-    const auto require_if_present = [&](const char* name, const std::vector<int64_t>& ne) {
-      if (file.find_tensor(fmt::format("v.blk.{}.{}", il, name)) != nullptr) require(name, ne);
-    };
-    for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
-      require(fmt::format("{}.weight", name).c_str(), {n_embd, n_embd});
-      require_if_present(fmt::format("{}.bias", name).c_str(), {n_embd});
+    for (const std::string part : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
+      require_matrix(file, name(part + ".weight"), {n_embd, n_embd});
+      f32_if_present(part + ".bias", n_embd);
     }
-    for (const char* name : {"ln1", "ln2"}) {
-      require(fmt::format("{}.weight", name).c_str(), {n_embd});
-      if (!config.rms_norm) require(fmt::format("{}.bias", name).c_str(), {n_embd});
+    for (const std::string part : {"ln1", "ln2"}) {
+      require_f32(file, name(part + ".weight"), {n_embd});
+      if (!config.rms_norm) require_f32(file, name(part + ".bias"), {n_embd});
+      f32_if_present(part + ".bias", n_embd);
     }
     if (config.qk_norm) {
-      require("attn_q_norm.weight", {n_embd});
-      require("attn_k_norm.weight", {n_embd});
+      for (const std::string part : {"attn_q_norm", "attn_k_norm"}) {
+        require_f32(file, name(part + ".weight"), {n_embd});
+        f32_if_present(part + ".bias", n_embd);
+      }
     }
-    require_if_present("ls1.weight", {n_embd});
-    require_if_present("ls2.weight", {n_embd});
-    require("ffn_up.weight", {n_embd, config.n_ff});
-    require("ffn_up.bias", {config.n_ff});
-    require("ffn_down.weight", {config.n_ff, n_embd});
-    require("ffn_down.bias", {n_embd});
+    f32_if_present("ls1.weight", n_embd);
+    f32_if_present("ls2.weight", n_embd);
+    require_matrix(file, name("ffn_up.weight"), {n_embd, config.n_ff});
+    require_f32(file, name("ffn_up.bias"), {config.n_ff});
+    require_matrix(file, name("ffn_down.weight"), {config.n_ff, n_embd});
+    require_f32(file, name("ffn_down.bias"), {n_embd});
   }
-  file.require_tensor("mm.model.mlp.0.weight", {merged});
-  file.require_tensor("mm.model.mlp.0.bias", {merged});
-  file.require_tensor("mm.model.mlp.1.weight", {merged, config.n_embd_out});
-  file.require_tensor("mm.model.mlp.1.bias", {config.n_embd_out});
-  file.require_tensor("mm.model.mlp.3.weight", {config.n_embd_out, config.n_embd_out});
-  file.require_tensor("mm.model.mlp.3.bias", {config.n_embd_out});
+  require_f32(file, "mm.model.mlp.0.weight", {merged});
+  require_f32(file, "mm.model.mlp.0.bias", {merged});
+  require_matrix(file, "mm.model.mlp.1.weight", {merged, n_out});
+  require_f32(file, "mm.model.mlp.1.bias", {n_out});
+  require_matrix(file, "mm.model.mlp.3.weight", {n_out, n_out});
+  require_f32(file, "mm.model.mlp.3.bias", {n_out});
 }
 
 }  // namespace
@@ -82,8 +85,9 @@ VisionConfig read_vision_config(const GgufFile& file) {
                 file.path());
   }
   VisionConfig config;
-  config.projector_type = file.find_string("clip.projector_type")
-                              .value_or(file.find_string("clip.vision.projector_type").value_or(""));
+  config.projector_type =
+      file.find_string("clip.projector_type")
+          .value_or(file.find_string("clip.vision.projector_type").value_or(""));
   if (config.projector_type != "internvl") {
     throw_error(ErrorCode::kUnsupported, "[{}] expected clip.projector_type internvl, got {}",
                 file.path(), config.projector_type.empty() ? "none" : config.projector_type);

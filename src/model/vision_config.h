@@ -23,8 +23,8 @@ struct VisionConfig {
   int scale_factor = 0;  // pixel shuffle: scale_factor x scale_factor patches become one token
   int n_embd_out = 0;    // width of the language model that it was trained with
   float norm_eps = 1e-6f;
-  bool rms_norm = false;  // InternViT-6B: RMS norm without bias
-  bool qk_norm = false;   // InternViT-6B: norm over all of Q and of K
+  bool rms_norm = false;                        // InternViT-6B: RMS norm without bias
+  bool qk_norm = false;                         // InternViT-6B: norm over all of Q and of K
   std::array<float, 3> image_mean = {0, 0, 0};  // of channel values in [0, 1]
   std::array<float, 3> image_std = {1, 1, 1};
   int min_tiles = 1;

@@ -20,9 +20,9 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool parse_special) co
   }
   const auto size = static_cast<int32_t>(text.size());
   std::vector<Token> tokens(text.size() + 8);
-  int32_t n = llama_tokenize(vocab_, text.data(), size, tokens.data(),
-                             static_cast<int32_t>(tokens.size()), /*add_special=*/false,
-                             parse_special);
+  int32_t n =
+      llama_tokenize(vocab_, text.data(), size, tokens.data(), static_cast<int32_t>(tokens.size()),
+                     /*add_special=*/false, parse_special);
   if (n < 0) {
     tokens.resize(static_cast<size_t>(-n));
     n = llama_tokenize(vocab_, text.data(), size, tokens.data(),

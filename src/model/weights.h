@@ -23,8 +23,8 @@ class WeightMap {
   std::unordered_map<std::string, ggml_tensor*> tensors_;
 };
 
-/// All tensors of one GGUF file on one device; used for vision towers. On the CPU the file is mapped,
-/// elsewhere it is copied through a small staging buffer.
+/// All tensors of one GGUF file on one device; used for vision towers. On the CPU the file is
+/// mapped, elsewhere it is copied through a small staging buffer.
 class GgufWeights {
  public:
   /// Errors: kResourceExhausted (no memory on the device), kUnavailable (read error).

@@ -37,8 +37,7 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
     PLATEAU_CHECK(tiles[i].width == config_.tile_size && tiles[i].height == config_.tile_size);
     normalize_pixels(tiles[i], config_, std::span(pixels_).subspan(i * tile_values, tile_values));
   }
-  const TowerGraph tower =
-      build_internvit(config_, weights_.map(), static_cast<int>(tiles.size()));
+  const TowerGraph tower = build_internvit(config_, weights_.map(), static_cast<int>(tiles.size()));
   backends_.compute(sched_.get(), tower.graph, [&] {
     ggml_backend_tensor_set(tower.pixels, pixels_.data(), 0, pixels_.size() * sizeof(float));
   });

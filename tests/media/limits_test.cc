@@ -171,6 +171,23 @@ TEST(Decoder, MemoryIsEstimatedAndBounded) {
             ErrorCode::kResourceExhausted);
 }
 
+TEST(Decoder, TiffInHugePiecesIsSpooled) {
+  const TempDir dir;
+  const Rgb8 picture = testing::gradient(8192, 1024);  // 24 MiB
+  for (const std::string options :
+       {"tile,tile-width=8192,tile-height=1024,compression=deflate",
+        "tile,tile-width=8192,tile-height=1024,compression=deflate,bigtiff"}) {
+    ASSERT_TRUE(testing::save(picture, dir.file("a.tif"), ".tif[" + options + "]"));
+    const ImageInfo info = probe_image(dir.file("a.tif"), {});
+    EXPECT_TRUE(info.spooled);
+    EXPECT_EQ(info.decoder_bytes, 3 * 8192 * 1024 * 3);
+  }
+  for (const std::string options : {"tile", "rows-per-strip=1024", "tile,bigtiff"}) {
+    if (!testing::save(picture, dir.file("a.tif"), ".tif[" + options + "]")) continue;
+    EXPECT_FALSE(probe_image(dir.file("a.tif"), {}).spooled) << options;
+  }
+}
+
 class MutatedFiles : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MutatedFiles, GiveTilesOrAnErrorAndPrintNothing) {

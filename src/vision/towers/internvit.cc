@@ -16,9 +16,9 @@ class Builder {
   Builder(const model::VisionConfig& config, const model::WeightMap& weights, int n_tiles)
       : config_(config), weights_(weights), n_tiles_(n_tiles) {
     const size_t n_nodes = internvit_max_nodes(config);
-    tower_.context.reset(ggml_init({ggml_tensor_overhead() * n_nodes +
-                                        ggml_graph_overhead_custom(n_nodes, /*grads=*/false),
-                                    /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
+    tower_.context.reset(ggml_init(
+        {ggml_tensor_overhead() * n_nodes + ggml_graph_overhead_custom(n_nodes, /*grads=*/false),
+         /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
     PLATEAU_CHECK(tower_.context != nullptr);
     ctx_ = tower_.context.get();
     tower_.graph = ggml_new_graph_custom(ctx_, n_nodes, /*grads=*/false);
@@ -57,8 +57,8 @@ class Builder {
 
   /// The class token stands first and takes position 0, as in the published model.
   ggml_tensor* embed_patches() {
-    tower_.pixels = ggml_new_tensor_4d(ctx_, GGML_TYPE_F32, config_.tile_size, config_.tile_size, 3,
-                                       n_tiles_);
+    tower_.pixels =
+        ggml_new_tensor_4d(ctx_, GGML_TYPE_F32, config_.tile_size, config_.tile_size, 3, n_tiles_);
     ggml_set_input(tower_.pixels);
     ggml_set_name(tower_.pixels, "inp_pixels");
     const int patch = config_.patch_size;
@@ -68,8 +68,8 @@ class Builder {
     x = ggml_reshape_3d(ctx_, x, config_.n_patches(), config_.n_embd, n_tiles_);
     x = ggml_cont(ctx_, ggml_transpose(ctx_, x));
     x = ggml_add(ctx_, x, weight("v.patch_embd.bias"));
-    ggml_tensor* class_token = ggml_repeat_4d(ctx_, weight("v.class_embd"), config_.n_embd, 1,
-                                              n_tiles_, 1);
+    ggml_tensor* class_token =
+        ggml_repeat_4d(ctx_, weight("v.class_embd"), config_.n_embd, 1, n_tiles_, 1);
     x = ggml_concat(ctx_, class_token, x, /*dim=*/1);
     return ggml_add(ctx_, x, weight("v.position_embd.weight"));
   }
@@ -85,8 +85,8 @@ class Builder {
     }
     // [n_embd, n_pos * n_tiles] -> [head_dim, n_pos, n_head, n_tiles]
     const auto by_head = [&](ggml_tensor* y) {
-      return ggml_permute(
-          ctx_, ggml_reshape_4d(ctx_, y, head_dim, config_.n_head, n_pos, n_tiles_), 0, 2, 1, 3);
+      return ggml_permute(ctx_, ggml_reshape_4d(ctx_, y, head_dim, config_.n_head, n_pos, n_tiles_),
+                          0, 2, 1, 3);
     };
     ggml_tensor* out = ggml_flash_attn_ext(
         ctx_, by_head(q), ggml_cast(ctx_, by_head(k), GGML_TYPE_F16),

@@ -1,7 +1,7 @@
 // InternVL's vision tower: InternViT over one batch of tiles, pixel shuffle, two-layer projector.
-// Source: InternVL's published modeling code (InternVL3.5, arXiv:2508.18265); the 300M form has layer
-// norm, the 6B form RMS norm and a norm over all of Q and of K.
-// Tested by tests/vision/internvit_test.cc.
+// Source: InternVL's published modeling code (InternVL3.5, arXiv:2508.18265); the 300M form has
+// layer norm, the 6B form RMS norm and a norm over all of Q and of K. Tested by
+// tests/vision/internvit_test.cc.
 #pragma once
 
 #include "ggml-cpp.h"
