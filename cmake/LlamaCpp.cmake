@@ -2,6 +2,9 @@
 #   llama_cpp::ggml, llama_cpp::llama, llama_cpp::mtmd, llama_cpp::jinja
 find_package(Threads REQUIRED)
 
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  "${CMAKE_CURRENT_SOURCE_DIR}/scripts/llama-cpp.sh"
+  "${CMAKE_CURRENT_SOURCE_DIR}/cmake/llama.cpp/CMakeLists.txt")
 execute_process(
   COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/scripts/llama-cpp.sh" dir
   OUTPUT_VARIABLE LLAMA_CPP_DIR OUTPUT_STRIP_TRAILING_WHITESPACE

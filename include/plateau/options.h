@@ -20,6 +20,7 @@ struct SamplingOptions {
 struct ImageOptions {
   // Behaviour.
   int max_tiles = 0;      // cap on tiles per picture; 0: native detail, as many as it needs
+  int64_t max_visual_tokens = 0;  // lower the resolution until all pictures fit; 0: no cap
   bool thumbnail = true;  // append the whole picture as one more tile, as the family does
   // Limits.
   int64_t max_pixels = 1'000'000'000;          // refuse larger pictures from their header
@@ -28,6 +29,44 @@ struct ImageOptions {
 
 /// How the cache stores keys and values.
 enum class CacheType { kF16, kQ8_0, kF32 };
+
+/// How attention scores are smoothed over neighbours before selection.
+enum class Pool { kNone, kAverage, kMax };
+/// Who is a neighbour: the next slots of the cache, or the next tokens on the picture's grid.
+enum class PoolAxis { kCache, kGrid };
+/// How the query heads of one kv head share their scores.
+enum class GroupReduction { kMean, kMax };
+/// Where proxy queries stand while a block runs: where the real question will stand, or right after
+/// the block.
+enum class ProxyPosition { kTrue, kAfterBlock };
+
+/// What eviction policies can be told. Fields that a policy does not use are ignored.
+struct PolicyOptions {
+  int window = 32;  // W: proxy queries, the last tokens of the prompt
+  Pool pool = Pool::kAverage;
+  int pool_kernel = 5;  // odd; its side on the grid
+  PoolAxis pool_axis = PoolAxis::kCache;
+  GroupReduction group = GroupReduction::kMean;
+  ProxyPosition proxy_position = ProxyPosition::kTrue;
+  uint64_t seed = 1;  // of policy "random"
+};
+
+/// What a prefill block is counted in.
+enum class BlockUnit { kTokens, kTile, kRow, kFrame };
+
+/// How much of the prompt the cache keeps, and which part.
+struct KvOptions {
+  // Behaviour.
+  int budget = 0;               // M: tokens kept per layer and kv head; 0: all
+  std::string policy = "snapkv";  // a name from the policy registry
+  PolicyOptions policy_options;
+  bool strict = false;  // evict before each block, so that the arena never exceeds the budget
+  bool bulk = true;     // run what fits the budget in large blocks first
+  // Performance.
+  BlockUnit block_unit = BlockUnit::kTokens;  // otherwise: one tile, one row of its tokens, or one
+                                              // whole picture per block
+  int block = 0;  // b: tokens per prefill block; 0: as many whole tiles as fit 1024 tokens
+};
 
 /// What is loaded and where it runs; fixed for the life of an engine.
 struct EngineOptions {
@@ -41,8 +80,7 @@ struct EngineOptions {
   std::string device;     // a name from `plateau info`; empty: the first GPU, or the CPU
   int n_gpu_layers = -1;  // layers on the device, from the last; negative: all
   int n_threads = 0;      // CPU threads; 0: as many as there are usable cores
-  int encoder_batch = 1;  // tiles encoded at once; more is faster and takes more memory
-  int block = 0;          // tokens per prefill block; 0: as many whole tiles as fit 1024 tokens
+  int encoder_batch = 0;  // tiles encoded at once; 0: as many as make 1024 patches
 };
 
 }  // namespace plateau

@@ -30,8 +30,11 @@ struct Message {
 struct Request {
   std::vector<Message> messages;
   ImageOptions image;
+  KvOptions kv;
   SamplingOptions sampling;
   int max_new_tokens = 128;
+  /// Fill ImageReport::kept_share.
+  bool want_kept_share = false;
 };
 
 enum class StopReason {
@@ -52,6 +55,21 @@ struct ImageReport {
   int n_tiles = 0;  // with the thumbnail
   int64_t tokens_made = 0;
   int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
+  // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv head)
+  // pairs that still held it when decoding began: [grid_cols, grid_rows]. Only where asked for.
+  int grid_cols = 0;
+  int grid_rows = 0;
+  std::vector<float> kept_share;
+};
+
+/// What one prefill block left in the cache.
+struct BlockTrace {
+  int block = 0;
+  int64_t tokens_done = 0;
+  int n_layer = 0;
+  int n_head_kv = 0;
+  /// Kept positions, ascending, per layer and kv head: positions[il * n_head_kv + head].
+  std::vector<std::vector<int32_t>> positions;
 };
 
 /// Quantities of one answer. Times are wall-clock milliseconds.
@@ -66,7 +84,10 @@ struct Usage {
   int64_t kv_bytes = 0;
   int64_t evicted_tokens = 0;  // mean over layers and heads
   double encode_ms = 0;        // reading and encoding pictures
-  double prefill_ms = 0;       // running the blocks
+  double prefill_ms = 0;       // running the blocks, eviction included
+  double score_ms = 0;         // of it, on the host: scores from signals
+  double select_ms = 0;        // of it: choosing what stays
+  double compact_ms = 0;       // of it: moving rows
   double ttft_ms = 0;          // from the start of the request to the first token
   int64_t decode_tokens = 0;
   double decode_tok_s = 0;
@@ -95,6 +116,7 @@ struct Progress {
 struct RequestCallbacks {
   std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
   std::function<void(const Progress&)> on_progress;
+  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept positions
   std::function<void(std::string_view)> on_text;  // whole UTF-8 characters
   std::function<bool()> should_cancel;            // polled within each block
 };

@@ -26,6 +26,10 @@ int run_main(int argc, char** argv) {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      fmt::print(stderr, "plateau: unknown command '{}'; try plateau --help\n", argv[1]);
+      return kExitUsage;
+    }
     return app.exit(error) == 0 ? kExitAnswered : kExitUsage;
   }
   for (const Command& command : commands) {

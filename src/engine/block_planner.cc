@@ -9,7 +9,8 @@ namespace {
 
 class Packer {
  public:
-  Packer(const PromptPlan& prompt, int n_block) : prompt_(prompt), n_block_(n_block) {}
+  Packer(const PromptPlan& prompt, const BlockOptions& options)
+      : prompt_(prompt), options_(options), n_block_(next_block_size()) {}
 
   std::vector<BlockPlan> pack() {
     const auto& pieces = prompt_.pieces();
@@ -28,6 +29,12 @@ class Packer {
   const Piece& piece(int i) const { return prompt_.pieces()[static_cast<size_t>(i)]; }
   int room() const { return n_block_ - n_tokens_; }
 
+  /// The limit of the block that starts after n_done_ tokens.
+  int next_block_size() const {
+    const int64_t left = std::min<int64_t>(options_.budget - n_done_, options_.n_bulk);
+    return static_cast<int>(std::max<int64_t>(left, options_.n_block));
+  }
+
   void add_text(int i) {
     const int n = piece(i).n_tokens();
     for (int begin = 0; begin < n;) {
@@ -40,8 +47,8 @@ class Packer {
 
   void add_visual(int i) {
     const int n = piece(i).n_tokens();
-    if (n <= n_block_) {
-      if (n > room()) close_before_unit(n);
+    if (n > room() && n <= options_.n_block) close_before_unit(n);
+    if (n <= room()) {
       append({i, 0, n});
       return;
     }
@@ -50,7 +57,7 @@ class Packer {
       const int left = n - begin;
       int take = std::min(left, room());
       // Whole grid rows, as long as one fits an empty block.
-      if (take < left && n_cols <= n_block_) take -= take % n_cols;
+      if (take < left && n_cols <= options_.n_block) take -= take % n_cols;
       if (take == 0) {
         close();
         continue;
@@ -68,7 +75,7 @@ class Packer {
       const Piece& binding = piece(last.piece);
       const bool whole = last.begin == 0 && last.end == binding.n_tokens();
       if (binding.binds_next && whole && current_.slices.size() > 1 &&
-          last.n_tokens() + n_unit <= n_block_) {
+          last.n_tokens() + n_unit <= options_.n_block) {
         current_.slices.pop_back();
         carried.push_back(last);
       }
@@ -86,11 +93,15 @@ class Packer {
   void close() {
     if (!current_.slices.empty()) blocks_.push_back(std::move(current_));
     current_ = {};
+    n_done_ += n_tokens_;
     n_tokens_ = 0;
+    n_block_ = next_block_size();
   }
 
   const PromptPlan& prompt_;
-  int n_block_;
+  const BlockOptions options_;
+  int64_t n_done_ = 0;  // tokens in closed blocks
+  int n_block_;         // limit of the current block
   std::vector<BlockPlan> blocks_;
   BlockPlan current_;
   int n_tokens_ = 0;
@@ -104,9 +115,9 @@ int BlockPlan::n_tokens() const {
   return n;
 }
 
-std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, int n_block) {
-  PLATEAU_CHECK(n_block >= 1);
-  return Packer(prompt, n_block).pack();
+std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, const BlockOptions& options) {
+  PLATEAU_CHECK(options.n_block >= 1);
+  return Packer(prompt, options).pack();
 }
 
 }  // namespace plateau::engine

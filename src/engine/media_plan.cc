@@ -1,5 +1,7 @@
 #include "engine/media_plan.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace plateau::engine {
@@ -9,25 +11,46 @@ media::ImageLimits to_limits(const ImageOptions& options) {
 }
 
 std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision) {
-  const media::TilingOptions tiling = {.tile_size = vision.tile_size,
-                                       .min_tiles = vision.min_tiles,
-                                       .max_tiles = request.image.max_tiles,
-                                       .thumbnail = request.image.thumbnail};
+  const ImageOptions& options = request.image;
   std::vector<PlannedImage> images;
   for (const Message& message : request.messages) {
     for (const ContentPart& part : message.content) {
       const auto* image = std::get_if<ImagePart>(&part);
       if (image == nullptr) continue;
-      const media::ImageInfo info = media::probe_image(image->path, to_limits(request.image));
-      images.push_back({image->path, info, media::plan_tiles(info.width, info.height, tiling)});
+      images.push_back({image->path, media::probe_image(image->path, to_limits(options)), {}});
     }
+  }
+  media::TilingOptions tiling = {.tile_size = vision.tile_size,
+                                 .min_tiles = vision.min_tiles,
+                                 .max_tiles = options.max_tiles,
+                                 .thumbnail = options.thumbnail};
+  if (options.max_visual_tokens > 0 && !images.empty()) {
+    const int64_t n_tiles = options.max_visual_tokens / vision.tokens_per_tile();
+    const auto per_image = n_tiles / static_cast<int64_t>(images.size());
+    const int64_t share = per_image - (options.thumbnail && per_image > 1 ? 1 : 0);
+    if (share < vision.min_tiles) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[--max-visual-tokens] expected at least {} tokens for {} pictures, got {}",
+                  int64_t{vision.tokens_per_tile()} * vision.min_tiles *
+                      static_cast<int64_t>(images.size()),
+                  images.size(), options.max_visual_tokens);
+    }
+    const int cap = static_cast<int>(std::min<int64_t>(share, INT32_MAX));
+    tiling.max_tiles = tiling.max_tiles > 0 ? std::min(tiling.max_tiles, cap) : cap;
+  }
+  for (PlannedImage& image : images) {
+    image.grid = media::plan_tiles(image.info.width, image.info.height, tiling);
   }
   return images;
 }
 
 ImageLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision) {
   const int side = vision.patches_per_side() / vision.scale_factor;
-  return {.n_units = image.grid.n_tiles(), .n_grid_rows = side, .n_grid_cols = side};
+  return {.n_tile_rows = image.grid.n_rows,
+          .n_tile_cols = image.grid.n_cols,
+          .thumbnail = image.grid.thumbnail,
+          .n_grid_rows = side,
+          .n_grid_cols = side};
 }
 
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision) {

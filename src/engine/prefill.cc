@@ -1,5 +1,6 @@
 #include "engine/prefill.h"
 
+#include <algorithm>
 #include <span>
 
 #include "base/check.h"
@@ -8,31 +9,23 @@
 namespace plateau::engine {
 namespace {
 
-/// One block's rows, ready to run.
-struct Rows {
-  std::vector<float> embeddings;   // [n_embd, n_rows]
-  std::vector<int32_t> positions;  // [n_rows]
-};
-
 Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::BlockRunner& runner,
               VisualSource* visuals) {
   Rows rows;
+  std::vector<int32_t> positions;
   for (const PieceSlice& slice : block.slices) {
     const Piece& piece = prompt.pieces()[static_cast<size_t>(slice.piece)];
     const auto begin = static_cast<size_t>(slice.begin);
     const auto n = static_cast<size_t>(slice.n_tokens());
+    positions.clear();
+    for (int i = slice.begin; i < slice.end; ++i) positions.push_back(prompt.position(piece, i));
     if (piece.kind == PieceKind::kVisual) {
       PLATEAU_CHECK(visuals != nullptr);
       const std::span<const float> unit = visuals->unit(piece.image, piece.unit);
       const size_t n_embd = unit.size() / static_cast<size_t>(piece.n_tokens());
-      const auto part = unit.subspan(begin * n_embd, n * n_embd);
-      rows.embeddings.insert(rows.embeddings.end(), part.begin(), part.end());
+      rows.append(unit.subspan(begin * n_embd, n * n_embd), positions);
     } else {
-      const auto part = runner.embed(std::span(piece.tokens).subspan(begin, n));
-      rows.embeddings.insert(rows.embeddings.end(), part.begin(), part.end());
-    }
-    for (int i = slice.begin; i < slice.end; ++i) {
-      rows.positions.push_back(prompt.position(piece, i));
+      rows.append(runner.embed(std::span(piece.tokens).subspan(begin, n)), positions);
     }
   }
   return rows;
@@ -40,21 +33,40 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
 
 }  // namespace
 
+Rows question_rows(const PromptPlan& prompt, const graph::BlockRunner& runner, int n_window) {
+  std::vector<model::Token> tokens;
+  std::vector<int32_t> positions;
+  for (auto piece = prompt.pieces().rbegin(); piece != prompt.pieces().rend(); ++piece) {
+    if (piece->kind == PieceKind::kVisual) break;
+    for (int i = piece->n_tokens() - 1; i >= 0 && static_cast<int>(tokens.size()) < n_window; --i) {
+      tokens.push_back(piece->tokens[static_cast<size_t>(i)]);
+      positions.push_back(prompt.position(*piece, i));
+    }
+  }
+  std::reverse(tokens.begin(), tokens.end());
+  std::reverse(positions.begin(), positions.end());
+  return {runner.embed(tokens), std::move(positions)};
+}
+
 PrefillResult prefill(const PromptPlan& prompt, const std::vector<BlockPlan>& blocks,
-                      graph::BlockRunner& runner, VisualSource* visuals,
-                      const std::function<void(int64_t)>& on_block) {
+                      const kv::BudgetPlan& budget, Sequence& sequence, VisualSource* visuals,
+                      const std::function<void(int, int64_t)>& on_block) {
+  PLATEAU_CHECK(budget.steps.size() == blocks.size());
   PrefillResult result;
+  int64_t n_done = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const Rows rows = assemble(prompt, blocks[i], runner, visuals);
+    const kv::BlockStep& step = budget.steps[i];
+    const bool is_last = i + 1 == blocks.size();
+    const Rows rows = assemble(prompt, blocks[i], sequence.runner(), visuals);
+    PLATEAU_CHECK(rows.n() == step.n_rows && sequence.n_held() == step.n_before);
+
     const Stopwatch watch;
-    graph::BlockResult done = runner.run({.embeddings = rows.embeddings,
-                                          .positions = rows.positions,
-                                          .n_cached = result.n_past,
-                                          .want_logits = i + 1 == blocks.size()});
+    result.logits =
+        sequence.append(rows, step.n_after, /*want_logits=*/is_last,
+                        /*rows_are_proxies=*/is_last && rows.n() >= sequence.n_proxy());
     result.prefill_ms += watch.ms();
-    result.n_past += static_cast<int>(rows.positions.size());
-    result.logits = std::move(done.logits);
-    on_block(result.n_past);
+    n_done += rows.n();
+    on_block(static_cast<int>(i), n_done);
   }
   return result;
 }

@@ -102,6 +102,20 @@ model::Token require_special(const model::Vocab& vocab, const char* text) {
   return *token;
 }
 
+void add_picture(int image, const ImageLayout& layout, PromptPlan& plan) {
+  const int n_tiles = layout.n_tile_rows * layout.n_tile_cols;
+  for (int unit = 0; unit < n_tiles + (layout.thumbnail ? 1 : 0); ++unit) {
+    const bool is_thumbnail = unit == n_tiles;
+    plan.add_visual({.image = image,
+                     .unit = unit,
+                     .n_grid_rows = layout.n_grid_rows,
+                     .n_grid_cols = layout.n_grid_cols,
+                     .plane = 2 * image + (is_thumbnail ? 1 : 0),
+                     .grid_h0 = is_thumbnail ? 0 : unit / layout.n_tile_cols * layout.n_grid_rows,
+                     .grid_w0 = is_thumbnail ? 0 : unit % layout.n_tile_cols * layout.n_grid_cols});
+  }
+}
+
 }  // namespace
 
 PromptPlan build_prompt(const std::vector<Message>& messages,
@@ -125,10 +139,7 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
     PLATEAU_CHECK(image < images.size());
     placed[image] = true;
     plan.add_marker({require_special(vocab, kImageBegin)}, /*binds_next=*/true);
-    for (int unit = 0; unit < images[image].n_units; ++unit) {
-      plan.add_visual(static_cast<int>(image), unit, images[image].n_grid_rows,
-                      images[image].n_grid_cols);
-    }
+    add_picture(static_cast<int>(image), images[image], plan);
     plan.add_marker({require_special(vocab, kImageEnd)}, /*binds_next=*/false);
   }
   // A template that drops content would otherwise answer without having seen the picture.

@@ -11,11 +11,14 @@
 
 namespace plateau::engine {
 
-/// The tokens that one picture becomes: `n_units` tiles of n_grid_rows x n_grid_cols tokens each.
+/// The tokens that one picture becomes: tiles of n_grid_rows x n_grid_cols tokens each, in reading
+/// order, then the thumbnail.
 struct ImageLayout {
-  int n_units = 0;
-  int n_grid_rows = 0;
-  int n_grid_cols = 0;
+  int n_tile_rows = 1;
+  int n_tile_cols = 1;
+  bool thumbnail = false;
+  int n_grid_rows = 1;
+  int n_grid_cols = 1;
 };
 
 /// `images` holds one layout per ImagePart, in prompt order.

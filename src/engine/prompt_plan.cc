@@ -31,14 +31,17 @@ void PromptPlan::add_marker(std::vector<model::Token> tokens, bool binds_next) {
   add(std::move(piece));
 }
 
-void PromptPlan::add_visual(int image, int unit, int n_grid_rows, int n_grid_cols) {
-  PLATEAU_CHECK(n_grid_rows >= 1 && n_grid_cols >= 1);
+void PromptPlan::add_visual(const VisualUnit& unit) {
+  PLATEAU_CHECK(unit.n_grid_rows >= 1 && unit.n_grid_cols >= 1);
   Piece piece;
   piece.kind = PieceKind::kVisual;
-  piece.image = image;
-  piece.unit = unit;
-  piece.n_grid_rows = n_grid_rows;
-  piece.n_grid_cols = n_grid_cols;
+  piece.image = unit.image;
+  piece.unit = unit.unit;
+  piece.n_grid_rows = unit.n_grid_rows;
+  piece.n_grid_cols = unit.n_grid_cols;
+  piece.plane = unit.plane;
+  piece.grid_h0 = unit.grid_h0;
+  piece.grid_w0 = unit.grid_w0;
   add(std::move(piece));
 }
 

@@ -25,6 +25,9 @@ struct Piece {
   int unit = -1;                     // visual: which tile of it
   int n_grid_rows = 0;               // visual: tokens are n_grid_rows rows of n_grid_cols
   int n_grid_cols = 0;
+  int plane = -1;  // visual: which token grid its coordinates lie on
+  int grid_h0 = 0;  // of its first token on that grid
+  int grid_w0 = 0;
   int64_t first_position = 0;  // of its first token
   /// A marker that must not be parted from the piece after it.
   bool binds_next = false;
@@ -34,12 +37,23 @@ struct Piece {
   }
 };
 
+/// One tile of a picture, as tokens on the picture's grid.
+struct VisualUnit {
+  int image = 0;
+  int unit = 0;
+  int n_grid_rows = 1;
+  int n_grid_cols = 1;
+  int plane = 0;  // tiles of one picture share a plane; its thumbnail has its own
+  int grid_h0 = 0;
+  int grid_w0 = 0;
+};
+
 class PromptPlan {
  public:
   /// Appends and assigns positions. Empty pieces are left out.
   void add_text(std::vector<model::Token> tokens);
   void add_marker(std::vector<model::Token> tokens, bool binds_next);
-  void add_visual(int image, int unit, int n_grid_rows, int n_grid_cols);
+  void add_visual(const VisualUnit& unit);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
   int64_t n_tokens() const { return n_tokens_; }

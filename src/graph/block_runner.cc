@@ -85,7 +85,10 @@ BlockResult BlockRunner::run(const Block& block) {
   const model::ModelConfig& config = model_.config();
   const BlockShape shape = {.n_rows = static_cast<int>(block.positions.size()),
                             .n_cached = block.n_cached,
-                            .want_logits = block.want_logits};
+                            .want_logits = block.want_logits,
+                            .n_proxy = block.n_proxy,
+                            .policy = block.policy,
+                            .n_observed = block.n_observed};
   PLATEAU_CHECK(block.embeddings.size() ==
                 block.positions.size() * static_cast<size_t>(config.n_embd));
   GraphBuilder builder(model_, cache_, shape);
@@ -98,6 +101,13 @@ BlockResult BlockRunner::run(const Block& block) {
     result.logits.resize(static_cast<size_t>(config.n_vocab));
     ggml_backend_tensor_get(graph.logits, result.logits.data(), 0,
                             result.logits.size() * sizeof(float));
+  }
+  for (const std::vector<ggml_tensor*>& layer : graph.signals) {
+    std::vector<std::vector<float>>& values = result.signals.emplace_back();
+    for (ggml_tensor* signal : layer) {
+      std::vector<float>& out = values.emplace_back(static_cast<size_t>(ggml_nelements(signal)));
+      ggml_backend_tensor_get(signal, out.data(), 0, out.size() * sizeof(float));
+    }
   }
   return result;
 }

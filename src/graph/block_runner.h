@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph_builder.h"
+#include "kv/evictor.h"
 #include "kv/kv_cache.h"
 #include "model/backend.h"
 #include "model/language_model.h"
@@ -17,11 +18,16 @@ struct Block {
   std::span<const float> embeddings;   // [n_embd, n_rows]
   std::span<const int32_t> positions;  // [n_rows]
   int n_cached = 0;                    // slots filled before this block
-  bool want_logits = false;            // of the last row
+  bool want_logits = false;            // of the last row; not with proxies
+  int n_proxy = 0;                     // of the rows, the last ones, whose K and V are not kept
+  // With a policy, its eviction signals are computed; the last n_observed rows observe.
+  const kv::Policy* policy = nullptr;
+  int n_observed = 0;
 };
 
 struct BlockResult {
   std::vector<float> logits;  // [n_vocab] of the last row; empty when not wanted
+  kv::Signals signals;        // empty without a policy
 };
 
 /// Sees every named tensor after it was computed; for tests.

@@ -7,7 +7,7 @@
 namespace plateau::graph {
 
 size_t max_graph_nodes(const model::ModelConfig& config) {
-  constexpr size_t kPerLayer = 96;
+  constexpr size_t kPerLayer = 128;
   constexpr size_t kAround = 128;
   return kPerLayer * static_cast<size_t>(config.n_layer) + kAround;
 }
@@ -86,14 +86,40 @@ void GraphBuilder::store(ggml_tensor* k, ggml_tensor* v, int il) {
   store_rows(cache_.v(il), v);
 }
 
-ggml_tensor* GraphBuilder::attention(ggml_tensor* q, ggml_tensor* k, ggml_tensor* v, int il) {
-  // Expanded together, so that a scheduler with several devices does not split between them.
-  ggml_build_forward_expand(block_.graph, q);
-  store(k, v, il);
-  const auto attended = [&](ggml_tensor* arena) {
-    return ggml_view_3d(ctx_, arena, config_.head_dim, shape_.n_attended(), config_.n_head_kv,
-                        arena->nb[1], arena->nb[2], /*offset=*/0);
-  };
+ggml_tensor* GraphBuilder::attended(ggml_tensor* arena) const {
+  return ggml_view_3d(ctx_, arena, config_.head_dim, shape_.n_attended(), config_.n_head_kv,
+                      arena->nb[1], arena->nb[2], /*offset=*/0);
+}
+
+void GraphBuilder::observe(ggml_tensor* q, int il) {
+  if (shape_.policy == nullptr) return;
+  kv::SignalInputs inputs = {.context = ctx_,
+                             .k = attended(cache_.k(il)),
+                             .v = attended(cache_.v(il)),
+                             .n_held = shape_.n_held()};
+  if (shape_.policy->observes()) {
+    const int first = shape_.n_rows - shape_.n_observed;
+    PLATEAU_CHECK(shape_.n_observed >= 1 && first >= 0);
+    ggml_build_forward_expand(block_.graph, q);
+    ggml_tensor* rows =
+        ggml_view_3d(ctx_, q, q->ne[0], q->ne[1], shape_.n_observed, q->nb[1], q->nb[2],
+                     static_cast<size_t>(first) * q->nb[2]);
+    inputs.q = ggml_permute(ctx_, rows, 0, 2, 1, 3);
+    inputs.mask = ggml_view_2d(ctx_, block_.mask, block_.mask->ne[0], shape_.n_observed,
+                               block_.mask->nb[1], static_cast<size_t>(first) * block_.mask->nb[1]);
+  }
+  block_.signals.push_back(shape_.policy->build_signals(inputs));
+  const int n_before = ggml_graph_n_nodes(block_.graph);
+  for (ggml_tensor* signal : block_.signals.back()) {
+    ggml_set_output(signal);
+    ggml_build_forward_expand(block_.graph, signal);
+  }
+  for (int i = n_before; i < ggml_graph_n_nodes(block_.graph); ++i) {
+    name(ggml_graph_node(block_.graph, i), "signal", il);
+  }
+}
+
+ggml_tensor* GraphBuilder::attend(ggml_tensor* q, int il) {
   ggml_tensor* out = ggml_flash_attn_ext(
       ctx_, ggml_permute(ctx_, q, 0, 2, 1, 3), attended(cache_.k(il)), attended(cache_.v(il)),
       block_.mask, 1.0f / std::sqrt(static_cast<float>(config_.head_dim)), /*max_bias=*/0.0f,

@@ -2,8 +2,9 @@
 // steps that every decoder is written with. Tensor names are llama.cpp's, so that both can be
 // compared.
 //
-// A block's rows are its tokens in order. Row i attends to the cached slots and to the rows up to
-// itself; its K and V are stored in slot n_cached + i.
+// A block's rows are its tokens in order, then its proxy queries. Row i attends to the cached slots and
+// to the rows up to itself; its K and V are stored in slot n_cached + i, where those of proxies are
+// overwritten by what comes next.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "ggml-cpp.h"
 #include "kv/kv_cache.h"
+#include "kv/policy.h"
 #include "model/language_model.h"
 
 namespace plateau::graph {
@@ -19,7 +21,12 @@ struct BlockShape {
   int n_rows = 0;            // rows computed
   int n_cached = 0;          // slots filled before this block
   bool want_logits = false;  // of the last row
+  int n_proxy = 0;           // of the rows, the last ones, which are not kept
+  // Eviction signals are computed when there is a policy; the last n_observed rows observe.
+  const kv::Policy* policy = nullptr;
+  int n_observed = 0;
 
+  int n_held() const { return n_cached + n_rows - n_proxy; }
   int n_attended() const { return kv::padded_slots(n_cached + n_rows); }
 };
 
@@ -33,6 +40,7 @@ struct BlockGraph {
   ggml_tensor* mask = nullptr;        // in: f16 [n_attended, n_rows], 0 or -inf
   ggml_tensor* last_row = nullptr;    // in: i32 [1]; null without logits
   ggml_tensor* logits = nullptr;      // out: f32 [n_vocab, 1]; null without logits
+  std::vector<std::vector<ggml_tensor*>> signals;  // out: per layer, f32; empty without a policy
 };
 
 class GraphBuilder {
@@ -53,11 +61,14 @@ class GraphBuilder {
   ggml_tensor* split_heads(ggml_tensor* x, int n);
   /// Rotary embedding, NEOX pairing, at the rows' positions: [head_dim, n, n_rows].
   ggml_tensor* rope(ggml_tensor* x);
-  /// Stores K and V in the cache, then attends: q [head_dim, n_head, n_rows], k and v
-  /// [head_dim, n_head_kv, n_rows] -> [head_dim * n_head, n_rows].
-  ggml_tensor* attention(ggml_tensor* q, ggml_tensor* k, ggml_tensor* v, int il);
-  /// Stores K and V in the cache without attending.
+  /// Stores the rows' K and V in the cache: [head_dim, n_head_kv, n_rows].
   void store(ggml_tensor* k, ggml_tensor* v, int il);
+  /// Adds the eviction policy's signals, if any: q [head_dim, n_head, n_rows], rotated.
+  /// REQUIRES: store() of this layer before.
+  void observe(ggml_tensor* q, int il);
+  /// Attention over the cache: q [head_dim, n_head, n_rows] -> [head_dim * n_head, n_rows].
+  /// REQUIRES: store() of this layer before.
+  ggml_tensor* attend(ggml_tensor* q, int il);
   /// SwiGLU: down(silu(gate x) * up x).
   ggml_tensor* feed_forward(ggml_tensor* x, int il);
   ggml_tensor* add(ggml_tensor* a, ggml_tensor* b) { return ggml_add(ctx_, a, b); }
@@ -72,6 +83,8 @@ class GraphBuilder {
   BlockGraph finish() { return std::move(block_); }
 
  private:
+  /// The slots of one arena that rows attend to: [head_dim, n_attended, n_head_kv].
+  ggml_tensor* attended(ggml_tensor* arena) const;
   ggml_tensor* layer_weight(const std::string& name, int il) const;
 
   const model::ModelConfig& config_;

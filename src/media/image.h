@@ -23,8 +23,8 @@ struct Rgb8 {
 };
 
 /// A picture with a longer side is refused, from its header alone: memory grows with the width
-/// (some 50 bytes for each of its pixels), though not with the height.
-inline constexpr int64_t kMaxImageSide = 1'000'000;
+/// (some 500 bytes for each pixel of it), though not with the height.
+inline constexpr int64_t kMaxImageSide = 200'000;
 
 struct ImageLimits {
   /// Refuse a picture with more pixels than this, from its header alone.

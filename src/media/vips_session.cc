@@ -24,11 +24,27 @@ void on_log(const gchar*, GLogLevelFlags, const gchar* text, gpointer) {
   last_log.assign(text == nullptr ? "" : text);
 }
 
+// libvips keeps four times its tile height of full rows behind every sequential decoder, 512 rows
+// by default: the largest part of our memory for a wide picture. The height can only be set as a
+// command line would, by parsing an option; 16 is what the decoders work in.
+bool set_tile_height() {
+  GOptionContext* context = g_option_context_new(nullptr);
+  GOptionGroup* group = g_option_group_new("vips", "", "", nullptr, nullptr);
+  vips_add_option_entries(group);
+  g_option_context_set_main_group(context, group);  // takes the group
+  const char* const arguments[] = {"plateau", "--vips-tile-height=16", nullptr};
+  gchar** parsed = g_strdupv(const_cast<gchar**>(arguments));
+  const bool ok = g_option_context_parse_strv(context, &parsed, nullptr) != 0;
+  g_strfreev(parsed);
+  g_option_context_free(context);
+  return ok;
+}
+
 bool initialise() {
   const auto all_levels = static_cast<GLogLevelFlags>(
       int{G_LOG_LEVEL_MASK} | int{G_LOG_FLAG_FATAL} | int{G_LOG_FLAG_RECURSION});
   g_log_set_handler("VIPS", all_levels, on_log, nullptr);
-  if (vips_init("plateau") != 0) return false;
+  if (vips_init("plateau") != 0 || !set_tile_height()) return false;
   // Loaders that upstream does not fuzz (ImageMagick, PDF, SVG, ...) are never wanted here.
   vips_block_untrusted_set(TRUE);
   // Rows are pulled in the caller's thread; worker threads would each hold buffers of their own.

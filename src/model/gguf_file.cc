@@ -63,7 +63,7 @@ GgufFile GgufFile::open(const std::string& path) {
   gguf_context_ptr gguf(gguf_init_from_file(path.c_str(), {/*no_alloc=*/true, /*ctx=*/nullptr}));
   if (!gguf) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected a GGUF file, got something else: {}", path,
-                log.last_error("the header cannot be read"));
+                log.first_error("the header cannot be read"));
   }
   return GgufFile(path, std::move(gguf));
 }
@@ -72,7 +72,7 @@ GgufFile::GgufFile(std::string path, gguf_context_ptr gguf)
     : path_(std::move(path)), gguf_(std::move(gguf)) {
   const auto n_tensors = gguf_get_n_tensors(gguf_.get());
   const uint64_t data_offset = gguf_get_data_offset(gguf_.get());
-  constexpr size_t kMinAlignment = 8;  // tensors are read where they are mapped
+  constexpr size_t kMinAlignment = 32;  // ggml's; tensors are read where they are mapped
   if (gguf_get_alignment(gguf_.get()) < kMinAlignment) {
     throw_error(ErrorCode::kUnsupported, "[{}] expected general.alignment of at least {}, got {}",
                 path_, kMinAlignment, gguf_get_alignment(gguf_.get()));
@@ -116,6 +116,11 @@ void GgufFile::wrong_type(const std::string& key, std::string_view expected) con
   }
   throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be {}, got {}", path_, key, expected,
               gguf_type_name(gguf_get_kv_type(gguf_.get(), id)));
+}
+
+void GgufFile::wrong_array_type(const std::string& key, std::string_view expected) const {
+  throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be an array of {}, got one of {}",
+              path_, key, expected, gguf_type_name(gguf_get_arr_type(gguf_.get(), find_key(key))));
 }
 
 std::optional<std::string> GgufFile::find_string(const std::string& key) const {
@@ -169,7 +174,7 @@ std::optional<std::vector<float>> GgufFile::find_float_array(const std::string& 
   if (!n) return std::nullopt;
   const int64_t id = find_key(key);
   if (gguf_get_arr_type(gguf_.get(), id) != GGUF_TYPE_FLOAT32) {
-    throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be an array of f32", path_, key);
+    wrong_array_type(key, "f32");
   }
   const auto* data = static_cast<const float*>(gguf_get_arr_data(gguf_.get(), id));
   return std::vector<float>(data, data + *n);
@@ -187,8 +192,7 @@ std::optional<std::vector<int64_t>> GgufFile::find_int_array(const std::string& 
   } else if (type == GGUF_TYPE_UINT32) {
     copy(static_cast<const uint32_t*>(gguf_get_arr_data(gguf_.get(), id)));
   } else {
-    throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be an array of 32-bit integers",
-                path_, key);
+    wrong_array_type(key, "32-bit integers");
   }
   return values;
 }
@@ -198,7 +202,7 @@ std::optional<std::vector<std::string>> GgufFile::find_string_array(const std::s
   if (!n) return std::nullopt;
   const int64_t id = find_key(key);
   if (gguf_get_arr_type(gguf_.get(), id) != GGUF_TYPE_STRING) {
-    throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be an array of strings", path_, key);
+    wrong_array_type(key, "strings");
   }
   std::vector<std::string> values;
   values.reserve(static_cast<size_t>(*n));

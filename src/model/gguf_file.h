@@ -67,6 +67,7 @@ class GgufFile {
   GgufFile(std::string path, gguf_context_ptr gguf);
   int64_t find_key(const std::string& key) const;
   [[noreturn]] void wrong_type(const std::string& key, std::string_view expected) const;
+  [[noreturn]] void wrong_array_type(const std::string& key, std::string_view expected) const;
 
   std::string path_;
   gguf_context_ptr gguf_;

@@ -54,7 +54,7 @@ LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& op
   if (!result.handle_->model) {
     if (stopped) throw_error(ErrorCode::kCancelled, "interrupted");
     throw_error(ErrorCode::kCorrupt, "[{}] cannot be loaded: {}", path,
-                log.last_error("libllama gives no reason"));
+                log.first_error("libllama gives no reason"));
   }
   llama_model* model = result.handle_->model.get();
   for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {

@@ -9,8 +9,8 @@ namespace {
 
 struct ThreadLog {
   int depth = 0;
-  std::string last_error;
-  bool in_error = false;  // a CONT line continues the level of the line before
+  std::string first_error;  // the lines after it only say who gave up because of it
+  bool in_error = false;    // a CONT line continues the level of the line before
 };
 
 ThreadLog& thread_log() {
@@ -22,11 +22,11 @@ void on_log(ggml_log_level level, const char* text, void* /*user_data*/) {
   ThreadLog& log = thread_log();
   if (log.depth == 0) return;
   if (level == GGML_LOG_LEVEL_CONT) {
-    if (log.in_error) log.last_error += text;
+    if (log.in_error) log.first_error += text;
     return;
   }
-  log.in_error = level == GGML_LOG_LEVEL_ERROR;
-  if (log.in_error) log.last_error = text;
+  log.in_error = level == GGML_LOG_LEVEL_ERROR && log.first_error.empty();
+  if (log.in_error) log.first_error = text;
 }
 
 }  // namespace
@@ -39,13 +39,13 @@ void silence_library_logs() {
 LogCapture::LogCapture() {
   silence_library_logs();
   ThreadLog& log = thread_log();
-  if (log.depth++ == 0) log.last_error.clear();
+  if (log.depth++ == 0) log.first_error.clear();
 }
 
 LogCapture::~LogCapture() { --thread_log().depth; }
 
-std::string LogCapture::last_error(const std::string& otherwise) const {
-  std::string text = thread_log().last_error;
+std::string LogCapture::first_error(const std::string& otherwise) const {
+  std::string text = thread_log().first_error;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text.empty() ? otherwise : text;
 }

@@ -1,5 +1,5 @@
-// ggml and llama.cpp give the reason of a failure to their log only. LogCapture keeps the error
-// lines of its thread, so that they can become the text of an Error; nothing is printed.
+// ggml and llama.cpp give the reason of a failure to their log only. LogCapture keeps the first
+// error line of its thread, so that it can become the text of an Error; nothing is printed.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class LogCapture {
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
 
-  /// The last error line since construction, or `otherwise`.
-  std::string last_error(const std::string& otherwise) const;
+  /// The first error line since construction, or `otherwise`.
+  std::string first_error(const std::string& otherwise) const;
 };
 
 /// Routes the libraries' log away from stderr, once per process.

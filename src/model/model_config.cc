@@ -45,8 +45,9 @@ int64_t uniform_int(const GgufFile& file, const std::string& key, int64_t min, i
     const auto values = file.find_int_array(key);
     for (const int64_t value : *values) {
       if (value != values->front() || value < min || value > max) {
-        throw_error(ErrorCode::kUnsupported, "[{}] expected key {} to be the same in every layer",
-                    file.path(), key);
+        throw_error(ErrorCode::kUnsupported,
+                    "[{}] expected key {} to be the same in every layer, between {} and {}, got {}",
+                    file.path(), key, min, max, fmt::join(*values, ", "));
       }
     }
     if (values->empty()) {
@@ -59,26 +60,35 @@ int64_t uniform_int(const GgufFile& file, const std::string& key, int64_t min, i
 }
 
 float finite_positive(const GgufFile& file, const std::string& key, double value) {
-  if (!std::isfinite(value) || value <= 0.0) {
+  const auto narrow = static_cast<float>(value);
+  if (!std::isfinite(narrow) || narrow <= 0.0f) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to be a positive number, got {}",
                 file.path(), key, value);
   }
-  return static_cast<float>(value);
+  return narrow;
 }
 
 void read_rope(const GgufFile& file, const std::string& prefix, ModelConfig& config) {
   const std::string base_key = prefix + "rope.freq_base";
   config.rope_freq_base =
       finite_positive(file, base_key, file.find_float(base_key).value_or(10000.0));
-  const std::string type = file.find_string(prefix + "rope.scaling.type").value_or("none");
+  // As libllama reads them: a factor without a type is linear, and there is an older name for it.
+  const std::string type = file.find_string(prefix + "rope.scaling.type").value_or("linear");
   if (type != "none" && type != "linear") {
     throw_error(ErrorCode::kUnsupported,
                 "[{}] expected {}rope.scaling.type to be none or linear, got {}", file.path(),
                 prefix, type);
   }
-  const std::string factor_key = prefix + "rope.scaling.factor";
-  if (type == "linear" && file.has(factor_key)) {
-    config.rope_freq_scale = 1.0f / finite_positive(file, factor_key, file.get_float(factor_key));
+  for (const char* part : {"rope.scale_linear", "rope.scaling.factor"}) {
+    const std::string key = prefix + part;
+    if (type != "linear" || !file.has(key)) continue;
+    config.rope_freq_scale = 1.0f / finite_positive(file, key, file.get_float(key));
+  }
+  const std::string attn_key = prefix + "rope.scaling.attn_factor";
+  const double attn_factor = file.find_float(attn_key).value_or(1.0);
+  if (attn_factor != 1.0) {
+    throw_error(ErrorCode::kUnsupported, "[{}] expected key {} to be 1, got {}", file.path(),
+                attn_key, attn_factor);
   }
   const int64_t n_rot =
       file.find_int(prefix + "rope.dimension_count", 1, kMaxHeadDim).value_or(config.head_dim);
@@ -133,6 +143,12 @@ void check_tokenizer(const GgufFile& file, const ModelConfig& config) {
   for (const char* name : {"bos", "eos", "padding", "unknown", "eot", "separator"}) {
     (void)file.find_int(fmt::format("tokenizer.ggml.{}_token_id", name), 0, config.n_vocab - 1);
   }
+  // libllama puts GPT-2's own in the place of these, which here are some other model's tokens.
+  (void)file.get_string("tokenizer.ggml.pre");
+  (void)file.get_int("tokenizer.ggml.eos_token_id", 0, config.n_vocab - 1);
+  if (file.find_bool("tokenizer.ggml.add_bos_token").value_or(false)) {
+    (void)file.get_int("tokenizer.ggml.bos_token_id", 0, config.n_vocab - 1);
+  }
 }
 
 /// Features that libllama would apply, or assert on, and the decoders here do not have.
@@ -146,13 +162,8 @@ void refuse_other_features(const GgufFile& file, const std::string& prefix) {
     }
   }
   if (!file.find_bool(prefix + "attention.causal").value_or(true)) {
-    throw_error(ErrorCode::kUnsupported, "[{}] expected causal attention, got none", file.path());
-  }
-  for (const TensorInfo& tensor : file.tensors()) {
-    if (tensor.name.ends_with(".scale") || tensor.name.ends_with(".input_scale")) {
-      throw_error(ErrorCode::kUnsupported, "[{}] expected no scale tensors, got {}", file.path(),
-                  tensor.name);
-    }
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected key {}attention.causal to be true, got false", file.path(), prefix);
   }
 }
 
@@ -161,30 +172,32 @@ void check_tensors(const GgufFile& file, const ArchitectureEntry& entry,
   const int64_t n_embd = config.n_embd;
   const int64_t n_q = int64_t{config.n_head} * config.head_dim;
   const int64_t n_kv = int64_t{config.n_head_kv} * config.head_dim;
-  require_matrix(file, "token_embd.weight", {n_embd, config.n_vocab});
-  require_f32(file, "output_norm.weight", {n_embd});
-  if (!config.tied_embeddings) require_matrix(file, "output.weight", {n_embd, config.n_vocab});
+  TensorCheck check(file);
+  check.matrix("token_embd.weight", {n_embd, config.n_vocab});
+  check.f32("output_norm.weight", {n_embd});
+  if (!config.tied_embeddings) check.matrix("output.weight", {n_embd, config.n_vocab});
   for (int il = 0; il < config.n_layer; ++il) {
     const auto name = [&](const char* part) { return fmt::format("blk.{}.{}", il, part); };
-    require_f32(file, name("attn_norm.weight"), {n_embd});
-    require_matrix(file, name("attn_q.weight"), {n_embd, n_q});
-    require_matrix(file, name("attn_k.weight"), {n_embd, n_kv});
-    require_matrix(file, name("attn_v.weight"), {n_embd, n_kv});
-    require_matrix(file, name("attn_output.weight"), {n_q, n_embd});
+    check.f32(name("attn_norm.weight"), {n_embd});
+    check.matrix(name("attn_q.weight"), {n_embd, n_q});
+    check.matrix(name("attn_k.weight"), {n_embd, n_kv});
+    check.matrix(name("attn_v.weight"), {n_embd, n_kv});
+    check.matrix(name("attn_output.weight"), {n_q, n_embd});
     if (entry.qkv_bias) {
-      require_f32(file, name("attn_q.bias"), {n_q});
-      require_f32(file, name("attn_k.bias"), {n_kv});
-      require_f32(file, name("attn_v.bias"), {n_kv});
+      check.f32(name("attn_q.bias"), {n_q});
+      check.f32(name("attn_k.bias"), {n_kv});
+      check.f32(name("attn_v.bias"), {n_kv});
     }
     if (entry.qk_norm) {
-      require_f32(file, name("attn_q_norm.weight"), {config.head_dim});
-      require_f32(file, name("attn_k_norm.weight"), {config.head_dim});
+      check.f32(name("attn_q_norm.weight"), {config.head_dim});
+      check.f32(name("attn_k_norm.weight"), {config.head_dim});
     }
-    require_f32(file, name("ffn_norm.weight"), {n_embd});
-    require_matrix(file, name("ffn_gate.weight"), {n_embd, config.n_ff});
-    require_matrix(file, name("ffn_up.weight"), {n_embd, config.n_ff});
-    require_matrix(file, name("ffn_down.weight"), {config.n_ff, n_embd});
+    check.f32(name("ffn_norm.weight"), {n_embd});
+    check.matrix(name("ffn_gate.weight"), {n_embd, config.n_ff});
+    check.matrix(name("ffn_up.weight"), {n_embd, config.n_ff});
+    check.matrix(name("ffn_down.weight"), {config.n_ff, n_embd});
   }
+  check.refuse_others();  // output.bias, *.scale, ...: libllama would apply them
 }
 
 }  // namespace

@@ -26,21 +26,36 @@ bool is_matrix_type(ggml_type type) {
 
 }  // namespace
 
-void require_matrix(const GgufFile& file, const std::string& name, const std::vector<int64_t>& ne) {
-  const TensorInfo& tensor = file.require_tensor(name, ne);
-  if (!is_matrix_type(tensor.type))
-    wrong_type(file, tensor, "a floating-point or quantised matrix");
+const TensorInfo& TensorCheck::require(const std::string& name, const std::vector<int64_t>& ne) {
+  seen_.insert(name);
+  return file_.require_tensor(name, ne);
 }
 
-void require_f32(const GgufFile& file, const std::string& name, const std::vector<int64_t>& ne) {
-  const TensorInfo& tensor = file.require_tensor(name, ne);
-  if (tensor.type != GGML_TYPE_F32) wrong_type(file, tensor, "f32");
+void TensorCheck::matrix(const std::string& name, const std::vector<int64_t>& ne) {
+  const TensorInfo& tensor = require(name, ne);
+  if (!is_matrix_type(tensor.type)) {
+    wrong_type(file_, tensor, "a floating-point or quantised matrix");
+  }
 }
 
-void require_kernel(const GgufFile& file, const std::string& name, const std::vector<int64_t>& ne) {
-  const TensorInfo& tensor = file.require_tensor(name, ne);
+void TensorCheck::f32(const std::string& name, const std::vector<int64_t>& ne) {
+  const TensorInfo& tensor = require(name, ne);
+  if (tensor.type != GGML_TYPE_F32) wrong_type(file_, tensor, "f32");
+}
+
+void TensorCheck::kernel(const std::string& name, const std::vector<int64_t>& ne) {
+  const TensorInfo& tensor = require(name, ne);
   if (tensor.type != GGML_TYPE_F32 && tensor.type != GGML_TYPE_F16) {
-    wrong_type(file, tensor, "f16 or f32");
+    wrong_type(file_, tensor, "f16 or f32");
+  }
+}
+
+void TensorCheck::refuse_others() const {
+  for (const TensorInfo& tensor : file_.tensors()) {
+    if (seen_.contains(tensor.name)) continue;
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected only the tensors of this architecture, got {} {}", file_.path(),
+                tensor.name, shape_to_string(tensor.ne));
   }
 }
 

@@ -129,8 +129,8 @@ TEST(Memory, DoesNotGrowWithThePicture) {
   };
   const int64_t small = growth_at(1000);
   const int64_t large = growth_at(10'000);  // 300 MB when decoded
-  EXPECT_LT(large - small, 32 * kMiB);
-  EXPECT_LT(large, 48 * kMiB);
+  EXPECT_LT(large - small, 16 * kMiB);
+  EXPECT_LT(large, 32 * kMiB);
 }
 
 TEST(Spool, IsBounded) {

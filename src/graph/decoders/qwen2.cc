@@ -18,8 +18,10 @@ void build_qwen2(GraphBuilder& g) {
     k = g.name(g.rope(k), "Kcur", il);
     g.name(v, "Vcur", il);
 
-    if (g.is_last_layer(il) && !g.shape().want_logits) return g.store(k, v, il);
-    x = g.name(g.linear(g.attention(q, k, v, il), "attn_output", il), "attn_out", il);
+    g.store(k, v, il);
+    g.observe(q, il);
+    if (g.is_last_layer(il) && !g.shape().want_logits) return;
+    x = g.name(g.linear(g.attend(q, il), "attn_output", il), "attn_out", il);
 
     if (g.is_last_layer(il)) {
       x = g.take_last_row(x);

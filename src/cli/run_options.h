@@ -1,0 +1,39 @@
+// The options of `plateau run`, as structs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "plateau/options.h"
+#include "plateau/request.h"
+
+namespace plateau::cli {
+
+struct RunOptions {
+  EngineOptions engine;
+  Request request;  // without messages; make_request() adds them
+  std::vector<std::string> images;
+  std::string prompt;
+  std::string prompt_file;
+  std::string system;
+  std::string chat_template_file;
+  std::string kv_budget = "full";
+  std::string block = "0";
+  std::string stats_json;
+  std::string trace_json;
+  std::string heatmap;
+  bool quiet = false;
+};
+
+void add_run_options(CLI::App& app, RunOptions& options);
+
+/// How eviction scores are made; shared by `run` and `evict`.
+void add_policy_options(CLI::App& app, PolicyOptions& options);
+
+/// Reads the files that options name, and parses what CLI11 does not.
+/// Errors: kInvalidArgument, kNotFound.
+Request make_request(const RunOptions& options);
+EngineOptions make_engine_options(const RunOptions& options);
+
+}  // namespace plateau::cli

@@ -1,0 +1,32 @@
+// --trace-json: what each block left in the cache, written as it happens.
+//   {"blocks": [{"block": 0, "tokens_done": 2048,
+//                "layers": [{"layer": 0, "heads": [[positions, ascending], ...]}, ...]}, ...]}
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "plateau/request.h"
+
+namespace plateau::cli {
+
+class TraceJson {
+ public:
+  /// Errors: kUnavailable when the file cannot be written.
+  explicit TraceJson(const std::string& path);
+
+  void add(const BlockTrace& trace);
+  /// Closes the JSON document. Errors: kUnavailable (disc full).
+  void finish();
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Closer> file_;
+  bool first_ = true;
+};
+
+}  // namespace plateau::cli

@@ -1,0 +1,52 @@
+#include "engine/loaded_model.h"
+
+#include "base/check.h"
+
+namespace plateau::engine {
+namespace {
+
+EngineOptions validated(const EngineOptions& options) {
+  if (options.n_threads < 0 || options.n_threads > 512) {
+    throw_error(ErrorCode::kInvalidArgument, "[-t] expected 0 to 512 threads, got {}",
+                options.n_threads);
+  }
+  if (options.encoder_batch < 0 || options.encoder_batch > 256) {
+    throw_error(ErrorCode::kInvalidArgument, "[--encoder-batch] expected 0 to 256 tiles, got {}",
+                options.encoder_batch);
+  }
+  return options;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const EngineOptions& engine_options,
+                         const std::function<bool(float)>& on_progress)
+    : options(validated(engine_options)),
+      backends(model::Device::find(options.device),
+               options.n_threads > 0 ? options.n_threads : model::usable_cores()),
+      language_model(
+          model::LanguageModel::load(options.model_path, {.device = backends.device(),
+                                                          .n_gpu_layers = options.n_gpu_layers,
+                                                          .on_progress = on_progress})) {
+  if (!options.mmproj_path.empty()) {
+    encoder.emplace(options.mmproj_path, backends);
+    const int n_embd = language_model.config().n_embd;
+    if (encoder->config().n_embd_out != n_embd) {
+      throw_error(ErrorCode::kUnsupported,
+                  "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
+                  "belong together",
+                  options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
+    }
+  }
+  const std::string& source =
+      options.chat_template.empty() ? language_model.chat_template() : options.chat_template;
+  if (source.empty()) {
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected key tokenizer.chat_template, found none; try --chat-template-file",
+                options.model_path);
+  }
+  chat_template.emplace(source, language_model.vocab().bos_text(),
+                        language_model.vocab().eos_text());
+}
+
+}  // namespace plateau::engine

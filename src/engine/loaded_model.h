@@ -1,0 +1,28 @@
+// Everything that is loaded once: backends, text model, vision encoder, chat template.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "model/backend.h"
+#include "model/chat_template.h"
+#include "model/language_model.h"
+#include "plateau/options.h"
+#include "vision/encoder.h"
+
+namespace plateau::engine {
+
+struct LoadedModel {
+  EngineOptions options;
+  model::Backends backends;
+  model::LanguageModel language_model;
+  std::optional<vision::Encoder> encoder;
+  std::optional<model::ChatTemplate> chat_template;
+
+  /// Errors: those of Engine::open.
+  LoadedModel(const EngineOptions& engine_options, const std::function<bool(float)>& on_progress);
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+};
+
+}  // namespace plateau::engine

@@ -1,0 +1,27 @@
+// Which tokens of a prompt are never evicted. Pure.
+// Tested by tests/engine/protection_test.cc.
+#pragma once
+
+#include <vector>
+
+#include "engine/prompt_plan.h"
+#include "kv/token_info.h"
+
+namespace plateau::engine {
+
+/// The first tokens of a sequence hold attention that has nowhere else to go (StreamingLLM,
+/// arXiv:2309.17453).
+inline constexpr int kSinks = 4;
+
+struct Protection {
+  std::vector<kv::TokenInfo> info;  // by token
+  int n_protected = 0;
+  int64_t n_evictable_text = 0;  // text beyond the limit
+};
+
+/// Always kept: the first kSinks tokens, picture markers, and text. Text longer than half the budget
+/// (but at least `n_window` tokens of it) keeps its latest tokens only; the rest competes by score.
+/// `budget` 0: nothing is evicted, nothing needs protection.
+Protection protect(const PromptPlan& prompt, int budget, int n_window);
+
+}  // namespace plateau::engine

@@ -1,0 +1,127 @@
+#include "engine/request_plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/media_plan.h"
+#include "engine/prompt_builder.h"
+
+namespace plateau::engine {
+namespace {
+
+constexpr int kDefaultBlock = 1024;
+constexpr int kMaxBlock = 1 << 16;
+// The bulk stage's blocks: larger ones gain no speed and cost compute buffer.
+constexpr int kBulkBlock = 2048;
+constexpr int64_t kMaxTokens = INT32_MAX / 4;
+
+void require(bool condition, const char* option, const char* expected, int64_t got) {
+  if (!condition) {
+    throw_error(ErrorCode::kInvalidArgument, "[{}] expected {}, got {}", option, expected, got);
+  }
+}
+
+void validate(const Request& request) {
+  require(request.max_new_tokens >= 1 && request.max_new_tokens <= kMaxTokens, "-n",
+          "at least 1 token", request.max_new_tokens);
+  require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
+  require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
+          request.image.max_visual_tokens);
+  require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
+          request.image.max_pixels);
+  require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
+          "a number of tokens or full", request.kv.budget);
+  require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
+          request.kv.block);
+}
+
+void refuse_pictures_without_encoder(const Request& request) {
+  for (const Message& message : request.messages) {
+    for (const ContentPart& part : message.content) {
+      if (std::holds_alternative<ImagePart>(part)) {
+        throw_error(ErrorCode::kInvalidArgument,
+                    "[--image] expected a vision projector for a picture, got none; try --mmproj");
+      }
+    }
+  }
+}
+
+/// Tokens per block as asked for, in the largest picture's units.
+int block_size(const KvOptions& options, const PromptPlan& prompt) {
+  int unit = 1;
+  int grid_row = 1;
+  std::vector<int64_t> per_image(1, 1);
+  for (const Piece& piece : prompt.pieces()) {
+    if (piece.kind != PieceKind::kVisual) continue;
+    unit = std::max(unit, piece.n_tokens());
+    grid_row = std::max(grid_row, piece.n_grid_cols);
+    const auto image = static_cast<size_t>(piece.image);
+    if (per_image.size() <= image) per_image.resize(image + 1, 0);
+    per_image[image] += piece.n_tokens();
+  }
+  switch (options.block_unit) {
+    case BlockUnit::kTile:
+      return unit;
+    case BlockUnit::kRow:
+      return grid_row;
+    case BlockUnit::kFrame:
+      return static_cast<int>(
+          std::min<int64_t>(kMaxBlock, *std::max_element(per_image.begin(), per_image.end())));
+    case BlockUnit::kTokens:
+      break;
+  }
+  if (options.block > 0) return options.block;
+  return std::max(1, kDefaultBlock / unit) * unit;
+}
+
+}  // namespace
+
+RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
+  validate(request);
+  RequestPlan plan;
+  const KvOptions& kv = request.kv;
+  if (kv.budget > 0 && kv.policy != kv::kFullPolicy) {
+    plan.policy = kv::make_policy(kv.policy, kv.policy_options);
+  } else if (kv.policy != kv::kFullPolicy) {
+    (void)kv::make_policy(kv.policy, kv.policy_options);  // a wrong name is an error all the same
+  }
+
+  std::vector<ImageLayout> layouts;
+  if (loaded.encoder) {
+    const model::VisionConfig& vision = loaded.encoder->config();
+    plan.images = plan_images(request, vision);
+    for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
+  } else {
+    refuse_pictures_without_encoder(request);
+  }
+  plan.prompt = build_prompt(request.messages, layouts, *loaded.chat_template,
+                             loaded.language_model.vocab());
+  if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
+    throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
+                kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
+  }
+
+  const int budget = plan.policy ? kv.budget : 0;
+  const bool has_bulk = kv.bulk && budget > 0 && !plan.policy->evicts_only_at_end();
+  plan.blocks = plan_blocks(plan.prompt, {.n_block = block_size(kv, plan.prompt),
+                                          .n_bulk = has_bulk ? kBulkBlock : 0,
+                                          .budget = budget});
+  plan.protection = protect(plan.prompt, budget, kv.policy_options.window);
+
+  std::vector<int> block_rows;
+  for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());
+  const bool proxies = plan.policy && plan.policy->needs_question();
+  plan.budget = kv::plan_budget(
+      {.block_rows = block_rows,
+       .budget = budget,
+       .strict = kv.strict,
+       .evict_only_at_end = plan.policy && plan.policy->evicts_only_at_end(),
+       .n_proxy = proxies ? kv.policy_options.window : 0,
+       .n_decode = request.max_new_tokens,
+       .n_protected = plan.protection.n_protected});
+  plan.n_recent = std::min(kv.policy_options.window,
+                           (plan.budget.n_decode_keep - plan.protection.n_protected) / 2);
+  return plan;
+}
+
+}  // namespace plateau::engine

@@ -1,0 +1,34 @@
+// Everything about a request that is known before any work: pictures, prompt, blocks, budget.
+// Tested by tests/engine/request_plan_test.cc.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/block_planner.h"
+#include "engine/loaded_model.h"
+#include "engine/prompt_plan.h"
+#include "engine/protection.h"
+#include "engine/visual_source.h"
+#include "kv/budget.h"
+#include "kv/policy.h"
+#include "plateau/request.h"
+
+namespace plateau::engine {
+
+struct RequestPlan {
+  std::vector<PlannedImage> images;
+  PromptPlan prompt;
+  std::unique_ptr<kv::Policy> policy;  // null: everything is kept
+  std::vector<BlockPlan> blocks;
+  Protection protection;
+  kv::BudgetPlan budget;
+  int n_recent = 0;  // latest generated tokens that are never evicted
+};
+
+/// Reads picture headers, but no pixels.
+/// Errors: kInvalidArgument (an option, a budget that is too small), those of media::probe_image and
+/// build_prompt, kResourceExhausted (more tokens than can be numbered).
+RequestPlan plan_request(const Request& request, const LoadedModel& loaded);
+
+}  // namespace plateau::engine

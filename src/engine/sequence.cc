@@ -1,0 +1,77 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plateau::engine {
+
+Sequence::Sequence(const model::LanguageModel& model, const model::Backends& backends,
+                   const SequenceOptions& options, std::vector<kv::TokenInfo> info)
+    : model_(model),
+      options_(options),
+      cache_(model, options.n_arena, options.cache_type_k, options.cache_type_v),
+      runner_(model, backends, cache_),
+      slots_(model.config().n_layer, model.config().n_head_kv, cache_.n_slot()),
+      info_(std::move(info)),
+      n_prompt_(info_.size()) {}
+
+void Sequence::set_proxies(Rows proxies) { proxies_ = std::move(proxies); }
+
+std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logits,
+                                    bool rows_are_proxies) {
+  const bool evicts = n_keep < slots_.n_held() + rows.n();
+  PLATEAU_CHECK(!evicts || options_.policy != nullptr);
+  const bool observes = evicts && options_.policy->observes();
+  const bool add_proxies = observes && options_.policy->needs_question() && !rows_are_proxies &&
+                           proxies_.n() > 0;
+
+  graph::Block block = {.embeddings = rows.embeddings,
+                        .positions = rows.positions,
+                        .n_cached = slots_.n_held(),
+                        .want_logits = want_logits};
+  Rows with_proxies;
+  if (evicts) {
+    block.policy = options_.policy;
+    block.n_observed = std::min(options_.policy_options.window, rows.n());
+  }
+  if (add_proxies) {
+    with_proxies = rows;
+    std::vector<int32_t> positions = proxies_.positions;
+    if (options_.policy_options.proxy_position == ProxyPosition::kAfterBlock) {
+      for (size_t i = 0; i < positions.size(); ++i) {
+        positions[i] = rows.positions.back() + 1 + static_cast<int32_t>(i);
+      }
+    }
+    with_proxies.append(proxies_.embeddings, positions);
+    block.embeddings = with_proxies.embeddings;
+    block.positions = with_proxies.positions;
+    block.n_proxy = block.n_observed = proxies_.n();
+  }
+  graph::BlockResult result = runner_.run(block);
+  slots_.append(rows.n());
+  if (evicts) {
+    kv::evict(*options_.policy, result.signals, model_.config().n_head, info_, n_keep, slots_,
+              cache_, times_);
+  }
+  return std::move(result.logits);
+}
+
+std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n_recent) {
+  PLATEAU_CHECK(row.n() == 1);
+  kv::TokenInfo token;
+  token.position = row.positions[0];
+  token.is_protected = n_recent > 0;
+  info_.push_back(token);
+  const auto last = info_.size();
+  const auto recent = static_cast<size_t>(n_recent);
+  if (last - n_prompt_ > recent) info_[last - 1 - recent].is_protected = false;
+
+  std::vector<float> logits =
+      append(row, n_keep, /*want_logits=*/true, /*rows_are_proxies=*/false);
+  proxies_.append(row.embeddings, row.positions);
+  proxies_.keep_last(options_.policy_options.window);
+  return logits;
+}
+
+}  // namespace plateau::engine

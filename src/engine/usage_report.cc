@@ -1,0 +1,94 @@
+#include "engine/usage_report.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/media_plan.h"
+
+namespace plateau::engine {
+
+Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded,
+                    const kv::KvCache& cache) {
+  Usage usage;
+  usage.prompt_tokens = plan.prompt.n_tokens();
+  usage.text_tokens = plan.prompt.n_text_tokens();
+  usage.visual_tokens = plan.prompt.n_visual_tokens();
+  usage.blocks = static_cast<int64_t>(plan.blocks.size());
+  usage.kv_budget = plan.policy ? request.kv.budget : 0;
+  usage.kv_arena_tokens = cache.n_slot();
+  usage.kv_bytes = cache.n_bytes();
+  for (const PlannedImage& image : plan.images) {
+    usage.images.push_back(report_of(image, loaded.encoder->config()));
+    const std::string note = resize_note(usage.images.back());
+    if (!note.empty()) usage.notes.push_back(note);
+  }
+  if (plan.protection.n_evictable_text > 0) {
+    usage.notes.push_back(fmt::format("the oldest {} text tokens may be evicted: text beyond half "
+                                      "the budget is not always kept",
+                                      plan.protection.n_evictable_text));
+  }
+  const int n_ctx_train = loaded.language_model.config().n_ctx_train;
+  if (plan.prompt.next_position() > n_ctx_train) {
+    usage.notes.push_back(
+        fmt::format("the prompt has {} positions, the model was trained for {}: quality may suffer",
+                    plan.prompt.next_position(), n_ctx_train));
+  }
+  return usage;
+}
+
+void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_kept_share,
+                 Usage& usage) {
+  const kv::SlotMap& slots = sequence.slots();
+  const int n_pairs = slots.n_layer() * slots.n_head_kv();
+  std::vector<int64_t> kept(usage.images.size(), 0);
+  if (want_kept_share) {
+    for (const Piece& piece : plan.prompt.pieces()) {
+      if (piece.kind != PieceKind::kVisual || piece.plane % 2 != 0) continue;
+      ImageReport& image = usage.images[static_cast<size_t>(piece.image)];
+      image.grid_cols = std::max(image.grid_cols, piece.grid_w0 + piece.n_grid_cols);
+      image.grid_rows = std::max(image.grid_rows, piece.grid_h0 + piece.n_grid_rows);
+    }
+    for (ImageReport& image : usage.images) {
+      image.kept_share.assign(
+          static_cast<size_t>(image.grid_cols) * static_cast<size_t>(image.grid_rows), 0.0f);
+    }
+  }
+  for (int il = 0; il < slots.n_layer(); ++il) {
+    for (int head = 0; head < slots.n_head_kv(); ++head) {
+      for (const int32_t token : slots.tokens(il, head)) {
+        const kv::TokenInfo& info = sequence.info()[static_cast<size_t>(token)];
+        if (info.image < 0) continue;
+        ++kept[static_cast<size_t>(info.image)];
+        ImageReport& image = usage.images[static_cast<size_t>(info.image)];
+        if (want_kept_share && info.plane % 2 == 0) {
+          const auto cell = static_cast<size_t>(info.h) * static_cast<size_t>(image.grid_cols) +
+                            static_cast<size_t>(info.w);
+          image.kept_share[cell] += 1.0f / static_cast<float>(n_pairs);
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    usage.images[i].tokens_kept = (kept[i] + n_pairs / 2) / n_pairs;
+  }
+}
+
+BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done) {
+  const kv::SlotMap& slots = sequence.slots();
+  BlockTrace trace = {.block = block,
+                      .tokens_done = tokens_done,
+                      .n_layer = slots.n_layer(),
+                      .n_head_kv = slots.n_head_kv(),
+                      .positions = {}};
+  for (int il = 0; il < slots.n_layer(); ++il) {
+    for (int head = 0; head < slots.n_head_kv(); ++head) {
+      std::vector<int32_t>& positions = trace.positions.emplace_back();
+      for (const int32_t token : slots.tokens(il, head)) {
+        positions.push_back(sequence.info()[static_cast<size_t>(token)].position);
+      }
+    }
+  }
+  return trace;
+}
+
+}  // namespace plateau::engine

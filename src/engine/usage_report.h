@@ -1,0 +1,22 @@
+// Fills the figures that an answer is returned with.
+#pragma once
+
+#include "engine/loaded_model.h"
+#include "engine/request_plan.h"
+#include "engine/sequence.h"
+#include "plateau/request.h"
+
+namespace plateau::engine {
+
+/// What is known before the first block.
+Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded,
+                    const kv::KvCache& cache);
+
+/// What the cache holds of each picture now.
+void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_kept_share,
+                 Usage& usage);
+
+/// The kept positions after a block.
+BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done);
+
+}  // namespace plateau::engine

@@ -1,0 +1,67 @@
+#include "kv/evictor.h"
+
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "kv/select.h"
+
+namespace plateau::kv {
+namespace {
+
+LayerSlots layer_slots(const SlotMap& slots, int il, int n_head, std::span<const TokenInfo> info) {
+  LayerSlots layer;
+  layer.il = il;
+  layer.n_head = n_head;
+  layer.n_head_kv = slots.n_head_kv();
+  layer.n_held = slots.n_held();
+  layer.info = info;
+  for (int head = 0; head < slots.n_head_kv(); ++head) layer.tokens.push_back(slots.tokens(il, head));
+  return layer;
+}
+
+}  // namespace
+
+std::vector<float> score_layer(const Policy& policy, std::span<const std::vector<float>> signals,
+                               const LayerSlots& layer) {
+  std::vector<float> scores(static_cast<size_t>(layer.n_held) *
+                            static_cast<size_t>(layer.n_head_kv));
+  policy.score(layer, signals, scores);
+  return scores;
+}
+
+void evict(const Policy& policy, const Signals& signals, int n_head,
+           std::span<const TokenInfo> info, int n_keep, SlotMap& slots, KvCache& cache,
+           EvictionTimes& times) {
+  PLATEAU_CHECK(signals.size() == static_cast<size_t>(slots.n_layer()));
+  const auto n_held = static_cast<size_t>(slots.n_held());
+  std::vector<uint8_t> is_protected(n_held);
+  for (int il = 0; il < slots.n_layer(); ++il) {
+    const LayerSlots layer = layer_slots(slots, il, n_head, info);
+    const Stopwatch scoring;
+    const std::vector<float> scores = score_layer(policy, signals[static_cast<size_t>(il)], layer);
+    times.score_ms += scoring.ms();
+
+    const Stopwatch selecting;
+    KeptSlots kept;
+    for (size_t head = 0; head < layer.tokens.size(); ++head) {
+      for (size_t slot = 0; slot < n_held; ++slot) {
+        is_protected[slot] = info[static_cast<size_t>(layer.tokens[head][slot])].is_protected;
+      }
+      kept.push_back(
+          select_kept(std::span(scores).subspan(head * n_held, n_held), is_protected, n_keep));
+    }
+    times.select_ms += selecting.ms();
+
+    const Stopwatch compacting;
+    compact_layer(cache, il, kept);
+    for (size_t head = 0; head < kept.size(); ++head) {
+      slots.keep(il, static_cast<int>(head), kept[head]);
+    }
+    times.compact_ms += compacting.ms();
+  }
+  slots.finish_keep(n_keep);
+#ifndef NDEBUG
+  slots.check_integrity();
+#endif
+}
+
+}  // namespace plateau::kv

@@ -1,0 +1,470 @@
+#include "model/model_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "expect_error.h"
+#include "support/gguf_plan.h"
+#include "support/temp_dir.h"
+#include "support/tiny_gguf.h"
+#include "support/tiny_vocab.h"
+
+namespace plateau::model {
+namespace {
+
+using test::expect_error;
+using test::GgufMutations;
+using test::GgufValue;
+using test::TinyTextModel;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+
+/// Damage, and what the error must name: the key or tensor, the expected and the found.
+struct Case {
+  std::string what;
+  GgufMutations mutations;
+  ErrorCode code;
+  std::vector<std::string> parts;
+};
+
+class ModelConfigTest : public testing::Test {
+ protected:
+  ModelConfig read(const TinyTextModel& model, GgufMutations mutations = {}) {
+    mutations.data = GgufMutations::Data::kSparse;  // only metadata is read
+    write_tiny_text(model, path_, mutations);
+    return read_model_config(GgufFile::open(path_));
+  }
+  void expect_refused(const TinyTextModel& model, const std::vector<Case>& cases) {
+    for (const Case& c : cases) {
+      SCOPED_TRACE(model.arch + ": " + c.what);
+      std::vector<std::string> parts = c.parts;
+      parts.push_back(path_);
+      expect_error([&] { read(model, c.mutations); }, c.code, parts);
+    }
+  }
+  test::TempDir dir_;
+  std::string path_ = dir_.file("text.gguf");
+};
+
+const TinyTextModel kQwen3 = {};
+const TinyTextModel kQwen2 = {.arch = "qwen2"};
+// For tests that go through all tensors.
+const TinyTextModel kOneLayer[] = {{.arch = "qwen3", .n_layer = 1},
+                                   {.arch = "qwen2", .n_layer = 1}};
+
+TEST_F(ModelConfigTest, ReadsWhatTheFileSays) {
+  const ModelConfig config = read(
+      {.n_layer = 3, .n_head = 6, .n_head_kv = 3, .head_dim = 24, .n_ff = 96, .rms_eps = 1e-5F});
+  EXPECT_EQ(config.architecture, Architecture::kQwen3);
+  EXPECT_EQ(config.arch_name, "qwen3");
+  EXPECT_EQ(config.name, "tiny random qwen3");
+  EXPECT_EQ(config.n_layer, 3);
+  EXPECT_EQ(config.n_embd, 64);
+  EXPECT_EQ(config.n_head, 6);
+  EXPECT_EQ(config.n_head_kv, 3);
+  EXPECT_EQ(config.head_dim, 24);
+  EXPECT_EQ(config.n_ff, 96);
+  EXPECT_EQ(config.n_vocab, static_cast<int>(test::make_tiny_vocab().tokens.size()));
+  EXPECT_EQ(config.n_ctx_train, 32768);
+  EXPECT_FLOAT_EQ(config.rope_freq_base, 1e6F);
+  EXPECT_EQ(config.rope_freq_scale, 1.0F);
+  EXPECT_FLOAT_EQ(config.rms_eps, 1e-5F);
+  EXPECT_FALSE(config.tied_embeddings);
+  EXPECT_TRUE(config.has_chat_template);
+  EXPECT_EQ(config.kv_bytes_per_token(GGML_TYPE_F16, GGML_TYPE_F32), 3 * 3 * 24 * (2 + 4));
+
+  const ModelConfig tied = read({.arch = "qwen2", .tied = true, .chat_template = false});
+  EXPECT_EQ(tied.architecture, Architecture::kQwen2);
+  EXPECT_TRUE(tied.tied_embeddings);
+  EXPECT_FALSE(tied.has_chat_template);
+}
+
+TEST_F(ModelConfigTest, LayersMayEachStateTheSame) {
+  const ModelConfig config =
+      read(kQwen3, {.set_keys = {{"qwen3.attention.head_count", std::vector<uint32_t>{4, 4}},
+                                 {"qwen3.attention.head_count_kv", std::vector<int32_t>{2, 2}}}});
+  EXPECT_EQ(config.n_head, 4);
+  EXPECT_EQ(config.n_head_kv, 2);
+}
+
+TEST_F(ModelConfigTest, WhatMayBeAbsentHasADefault) {
+  EXPECT_EQ(read({.n_head_kv = 4}, {.omit_keys = {"qwen3.attention.head_count_kv"}}).n_head_kv, 4);
+  const ModelConfig config =
+      read(kQwen3, {.omit_keys = {"qwen3.attention.key_length", "qwen3.attention.value_length",
+                                  "qwen3.rope.freq_base", "general.name",
+                                  "tokenizer.ggml.bos_token_id", "tokenizer.ggml.add_bos_token"}});
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.rope_freq_base, 10000.0F);
+  EXPECT_EQ(config.name, "");
+}
+
+// As libllama reads these keys; parity of the logits is in tests/graph/decoder_test.cc.
+TEST_F(ModelConfigTest, RopeScalingIsReadAsLibllamaReadsIt) {
+  const auto scale = [&](std::map<std::string, GgufValue> keys) {
+    return read(kQwen3, {.set_keys = std::move(keys)}).rope_freq_scale;
+  };
+  EXPECT_EQ(scale({{"qwen3.rope.scaling.factor", 4.0F}}), 0.25F);
+  EXPECT_EQ(scale({{"qwen3.rope.scale_linear", 4.0F}}), 0.25F);
+  EXPECT_EQ(scale({{"qwen3.rope.scaling.type", "linear"}, {"qwen3.rope.scaling.factor", 2.0F}}),
+            0.5F);
+  EXPECT_EQ(scale({{"qwen3.rope.scaling.factor", 2.0F}, {"qwen3.rope.scale_linear", 4.0F}}), 0.5F);
+  EXPECT_EQ(scale({{"qwen3.rope.scaling.type", "linear"}}), 1.0F);
+  EXPECT_EQ(scale({{"qwen3.rope.scaling.type", "none"}, {"qwen3.rope.scaling.factor", 2.0F}}),
+            1.0F);
+}
+
+TEST_F(ModelConfigTest, AnotherArchitectureIsNamed) {
+  for (const std::string arch : {"llama", "", "gemma3"}) {
+    SCOPED_TRACE(arch);
+    expect_error(
+        [&] {
+          read(kQwen3, {.set_keys = {{"general.architecture", arch}}});
+        },
+        ErrorCode::kUnsupported,
+        {path_, "general.architecture", supported_architectures(), "got " + arch});
+  }
+  expect_error([&] { read({.arch = "llama"}); }, ErrorCode::kUnsupported, {path_, "llama"});
+  expect_error(
+      [&] {
+        read(kQwen3, {.set_keys = {{"general.architecture", uint32_t{3}}}});
+      },
+      ErrorCode::kCorrupt, {path_, "general.architecture", "string", "u32"});
+  expect_error([&] { read(kQwen3, {.omit_keys = {"general.architecture"}}); }, ErrorCode::kCorrupt,
+               {path_, "general.architecture", "none"});
+  EXPECT_EQ(supported_architectures(), "qwen2, qwen3");
+}
+
+TEST_F(ModelConfigTest, AProjectorInPlaceOfTheTextModelIsNamed) {
+  test::write_tiny_vision({}, path_);
+  expect_error([&] { read_model_config(GgufFile::open(path_)); }, ErrorCode::kUnsupported,
+               {path_, "text model", "--mmproj"});
+}
+
+TEST_F(ModelConfigTest, EveryTensorIsRequired) {
+  for (const TinyTextModel& model : kOneLayer) {
+    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
+      if (tensor.name == "output.weight") continue;  // tied then
+      SCOPED_TRACE(model.arch + " " + tensor.name);
+      expect_error([&] { read(model, {.omit_tensors = {tensor.name}}); }, ErrorCode::kCorrupt,
+                   {path_, tensor.name, "found none"});
+    }
+  }
+  EXPECT_TRUE(read(kQwen3, {.omit_tensors = {"output.weight"}}).tied_embeddings);
+}
+
+TEST_F(ModelConfigTest, EveryTensorHasItsShape) {
+  for (const TinyTextModel& model : kOneLayer) {
+    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
+      std::vector<std::vector<int64_t>> shapes(3, tensor.ne);
+      shapes[0].back() += 32;
+      shapes[1].front() *= 2;
+      shapes[2].push_back(2);
+      for (const auto& ne : shapes) {
+        std::array<int64_t, 4> full = {1, 1, 1, 1};
+        std::copy(ne.begin(), ne.end(), full.begin());
+        // The rows of the embedding are the vocabulary's size, so that the token list disagrees.
+        const bool rows =
+            tensor.name == "token_embd.weight" && ne.front() == tensor.ne.front() && ne.size() == 2;
+        SCOPED_TRACE(model.arch + " " + tensor.name + " " + shape_to_string(full));
+        expect_error(
+            [&] {
+              read(model, {.reshape_tensors = {{tensor.name, ne}}});
+            },
+            ErrorCode::kCorrupt, {path_, tensor.name, rows ? "tokens" : shape_to_string(full)});
+      }
+    }
+  }
+}
+
+TEST_F(ModelConfigTest, EveryTensorHasATypeThatTheGraphTakes) {
+  for (const TinyTextModel& model : kOneLayer) {
+    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
+      const bool is_vector = tensor.ne.size() == 1;
+      std::vector<ggml_type> types = {GGML_TYPE_I16, GGML_TYPE_F64, GGML_TYPE_Q8_1};
+      if (is_vector) types.insert(types.end(), {GGML_TYPE_F16, GGML_TYPE_BF16});
+      for (const ggml_type type : types) {
+        if (tensor.ne.front() % ggml_blck_size(type) != 0) continue;
+        SCOPED_TRACE(model.arch + " " + tensor.name + " " + ggml_type_name(type));
+        expect_error(
+            [&] {
+              read(model, {.retype_tensors = {{tensor.name, type}}});
+            },
+            ErrorCode::kUnsupported, {path_, tensor.name, ggml_type_name(type)});
+      }
+    }
+  }
+}
+
+TEST_F(ModelConfigTest, ATensorThatTheGraphWouldLeaveOutIsRefused) {
+  const int64_t n_vocab = static_cast<int64_t>(test::make_tiny_vocab().tokens.size());
+  const std::vector<test::PlannedTensor> others = {
+      {.name = "output.bias", .ne = {n_vocab}},
+      {.name = "rope_freqs.weight", .ne = {8}},
+      {.name = "blk.0.attn_q.scale", .ne = {1}},
+      {.name = "blk.0.attn_q.input_scale", .ne = {1}},
+      {.name = "blk.0.attn_qkv.weight", .ne = {64, 128}},
+      {.name = "blk.0.attn_output.bias", .ne = {64}, .type = GGML_TYPE_I32},
+      {.name = "blk.2.attn_norm.weight", .ne = {64}},
+      {.name = "blk.0.ffn_gate_exps.weight", .ne = {64, 128, 2}},
+      {.name = "cls.output.weight", .ne = {64, 2}}};
+  for (const TinyTextModel& model : {kQwen3, kQwen2}) {
+    for (const test::PlannedTensor& tensor : others) {
+      SCOPED_TRACE(model.arch + " " + tensor.name);
+      expect_error([&] { read(model, {.add_tensors = {tensor}}); }, ErrorCode::kUnsupported,
+                   {path_, tensor.name});
+    }
+  }
+  expect_refused(kQwen3, {{"q bias",
+                           {.add_tensors = {{.name = "blk.0.attn_q.bias", .ne = {64}}}},
+                           ErrorCode::kUnsupported,
+                           {"blk.0.attn_q.bias"}}});
+}
+
+// Every required key: absent, of another type, and with values that libllama or ggml would assert
+// on, or compute nonsense with.
+TEST_F(ModelConfigTest, EveryNumberIsChecked) {
+  for (const TinyTextModel& model : {kQwen3, kQwen2}) {
+    const std::string arch = model.arch + ".";
+    std::vector<Case> cases;
+    const auto refuse = [&](const std::string& key, const GgufValue& value, ErrorCode code,
+                            std::vector<std::string> parts) {
+      parts.push_back(arch + key);
+      cases.push_back({key, {.set_keys = {{arch + key, value}}}, code, parts});
+    };
+    for (const std::string key : {"block_count", "embedding_length", "context_length",
+                                  "feed_forward_length", "attention.head_count"}) {
+      cases.push_back({"no " + key,
+                       {.omit_keys = {arch + key}},
+                       ErrorCode::kCorrupt,
+                       {arch + key, "integer", "none"}});
+      refuse(key, uint32_t{0}, ErrorCode::kCorrupt, {"between 1", "got 0"});
+      refuse(key, int32_t{-1}, ErrorCode::kCorrupt, {"between 1", "got -1"});
+      refuse(key, kMax, ErrorCode::kCorrupt, {"between 1", "got 4294967295"});
+      refuse(key, std::numeric_limits<uint64_t>::max(), ErrorCode::kCorrupt, {"between 1"});
+      refuse(key, "two", ErrorCode::kCorrupt, {"integer", "str"});
+      refuse(key, 2.0F, ErrorCode::kCorrupt, {"integer", "f32"});
+      refuse(key, true, ErrorCode::kCorrupt, {"integer", "bool"});
+    }
+    refuse("block_count", std::vector<uint32_t>{2}, ErrorCode::kCorrupt, {"integer", "arr"});
+    for (const uint32_t n : {513U, 100000U}) {
+      refuse("block_count", n, ErrorCode::kCorrupt, {"between 1 and 512", std::to_string(n)});
+    }
+    refuse("attention.head_count_kv", uint32_t{0}, ErrorCode::kCorrupt, {"between 1 and 4"});
+    refuse("attention.head_count_kv", uint32_t{3}, ErrorCode::kCorrupt, {"divide", "3"});
+    refuse("attention.head_count_kv", uint32_t{8}, ErrorCode::kCorrupt, {"between 1 and 4", "8"});
+    refuse("attention.head_count_kv", kMax, ErrorCode::kCorrupt, {"between 1 and 4"});
+    refuse("attention.head_count_kv", std::vector<uint32_t>{2, 0}, ErrorCode::kUnsupported,
+           {"same in every layer", "2, 0"});
+    refuse("attention.head_count_kv", std::vector<uint32_t>{0, 0}, ErrorCode::kUnsupported,
+           {"between 1", "0, 0"});
+    refuse("attention.head_count", std::vector<uint32_t>{}, ErrorCode::kCorrupt, {"empty"});
+    refuse("attention.head_count", std::vector<uint32_t>{4, 2}, ErrorCode::kUnsupported, {"4, 2"});
+    refuse("attention.head_count", std::vector<float>{4, 4}, ErrorCode::kCorrupt, {"integers"});
+    refuse("attention.key_length", uint32_t{0}, ErrorCode::kCorrupt, {"between 1 and 512"});
+    refuse("attention.key_length", kMax, ErrorCode::kCorrupt, {"between 1 and 512"});
+    refuse("attention.value_length", uint32_t{0}, ErrorCode::kCorrupt, {"between 1 and 512"});
+    cases.push_back({"value_length",
+                     {.set_keys = {{arch + "attention.value_length", uint32_t{8}}}},
+                     ErrorCode::kUnsupported,
+                     {"16 and 8"}});
+    cases.push_back({"odd head size",
+                     {.set_keys = {{arch + "attention.key_length", uint32_t{15}},
+                                   {arch + "attention.value_length", uint32_t{15}}}},
+                     ErrorCode::kUnsupported,
+                     {"multiple of 8", "15"}});
+    cases.push_back({"no eps",
+                     {.omit_keys = {arch + "attention.layer_norm_rms_epsilon"}},
+                     ErrorCode::kCorrupt,
+                     {"layer_norm_rms_epsilon", "none"}});
+    for (const char* key : {"attention.layer_norm_rms_epsilon", "rope.freq_base",
+                            "rope.scaling.factor", "rope.scale_linear"}) {
+      for (const float value : {0.0F, -1.0F, kNan, kInf}) {
+        refuse(key, value, ErrorCode::kCorrupt, {"positive"});
+      }
+      refuse(key, 1e300, ErrorCode::kCorrupt, {"positive"});  // infinite as a float
+      refuse(key, uint32_t{1}, ErrorCode::kCorrupt, {"float", "u32"});
+      refuse(key, "one", ErrorCode::kCorrupt, {"float", "str"});
+    }
+    for (const uint32_t n : {0U, kMax}) {
+      refuse("rope.dimension_count", n, ErrorCode::kCorrupt, {"between 1 and 512"});
+    }
+    for (const uint32_t n : {7U, 8U, 32U}) {
+      refuse("rope.dimension_count", n, ErrorCode::kUnsupported, {"16", std::to_string(n)});
+    }
+    for (const std::string type : {"yarn", "longrope", "bogus", ""}) {
+      refuse("rope.scaling.type", type, ErrorCode::kUnsupported, {"none or linear", "got " + type});
+    }
+    refuse("rope.scaling.type", uint32_t{1}, ErrorCode::kCorrupt, {"string", "u32"});
+    refuse("rope.scaling.attn_factor", 2.0F, ErrorCode::kUnsupported, {"got 2"});
+    for (const char* key : {"expert_count", "expert_used_count", "expert_group_count",
+                            "nextn_predict_layers", "attention.sliding_window"}) {
+      refuse(key, uint32_t{2}, ErrorCode::kUnsupported, {"got 2"});
+      refuse(key, "two", ErrorCode::kCorrupt, {"integer", "str"});
+    }
+    refuse("attention.causal", false, ErrorCode::kUnsupported, {"true", "false"});
+    expect_refused(model, cases);
+  }
+}
+
+TEST_F(ModelConfigTest, NumbersThatContradictTheTensorsAreRefused) {
+  const auto expect_shape_error = [&](const std::string& key, uint32_t value,
+                                      const std::string& tensor) {
+    SCOPED_TRACE(key);
+    expect_error(
+        [&] {
+          read(kQwen3, {.set_keys = {{key, value}}});
+        },
+        ErrorCode::kCorrupt, {path_, tensor, "expected", "got"});
+  };
+  expect_shape_error("qwen3.embedding_length", 32, "token_embd.weight");
+  expect_shape_error("qwen3.feed_forward_length", 3, "blk.0.ffn_gate.weight");
+  expect_shape_error("qwen3.attention.head_count", 2, "blk.0.attn_q.weight");
+  expect_shape_error("qwen3.attention.head_count_kv", 1, "blk.0.attn_k.weight");
+  expect_shape_error("qwen3.attention.head_count_kv", 4, "blk.0.attn_k.weight");
+  expect_error(
+      [&] {
+        read(kQwen3, {.set_keys = {{"qwen3.block_count", uint32_t{3}}}});
+      },
+      ErrorCode::kCorrupt, {path_, "blk.2.attn_norm.weight", "none"});
+  expect_error(
+      [&] {
+        read(kQwen3, {.set_keys = {{"qwen3.block_count", uint32_t{1}}}});
+      },
+      ErrorCode::kUnsupported, {path_, "blk.1."});
+  expect_error(
+      [&] {
+        read(kQwen2, {.set_keys = {{"qwen2.attention.key_length", uint32_t{32}},
+                                   {"qwen2.attention.value_length", uint32_t{32}}}});
+      },
+      ErrorCode::kCorrupt, {path_, "4 heads of 32", "64"});
+  expect_error(
+      [&] {
+        read(kQwen3, {.set_keys = {{"qwen3.attention.head_count", uint32_t{3}},
+                                   {"qwen3.attention.head_count_kv", uint32_t{3}}},
+                      .omit_keys = {"qwen3.attention.key_length"}});
+      },
+      ErrorCode::kCorrupt, {path_, "attention.head_count", "3", "64"});
+}
+
+TEST_F(ModelConfigTest, TheTokenizerIsChecked) {
+  const test::TinyVocab vocab = test::make_tiny_vocab();
+  const auto n = static_cast<uint32_t>(vocab.tokens.size());
+  const auto tokens_with = [&](size_t i, const std::string& text) {
+    std::vector<std::string> tokens = vocab.tokens;
+    tokens[i] = text;
+    return tokens;
+  };
+  const std::string tokens = "tokenizer.ggml.tokens", merges = "tokenizer.ggml.merges",
+                    types = "tokenizer.ggml.token_type", kind = "tokenizer.ggml.model",
+                    pre = "tokenizer.ggml.pre", eos = "tokenizer.ggml.eos_token_id",
+                    bos = "tokenizer.ggml.bos_token_id", add_bos = "tokenizer.ggml.add_bos_token";
+  const auto corrupt = ErrorCode::kCorrupt;
+  std::vector<Case> cases = {
+      {"no tokens", {.omit_keys = {tokens}}, corrupt, {tokens, std::to_string(n), "got 0"}},
+      {"0 tokens",
+       {.set_keys = {{tokens, std::vector<std::string>{}}}},
+       corrupt,
+       {tokens, "got 0"}},
+      {"too few tokens",
+       {.set_keys = {{tokens, std::vector<std::string>{"a", "b"}}}},
+       corrupt,
+       {tokens, std::to_string(n), "got 2"}},
+      {"a repeated token",
+       {.set_keys = {{tokens, tokens_with(5, vocab.tokens[6])}}},
+       corrupt,
+       {tokens, "differ", vocab.tokens[6]}},
+      {"tokens as integers",
+       {.set_keys = {{tokens, std::vector<int32_t>(n, 1)}}},
+       corrupt,
+       {tokens, "strings"}},
+      {"tokens as one string", {.set_keys = {{tokens, "a"}}}, corrupt, {tokens, "array", "str"}},
+      {"no types", {.omit_keys = {types}}, corrupt, {types, std::to_string(n), "got 0"}},
+      {"too few types",
+       {.set_keys = {{types, std::vector<int32_t>(n - 1, 1)}}},
+       corrupt,
+       {types, std::to_string(n), std::to_string(n - 1)}},
+      {"types as floats",
+       {.set_keys = {{types, std::vector<float>(n, 1)}}},
+       corrupt,
+       {types, "integers"}},
+      {"types as strings",
+       {.set_keys = {{types, std::vector<std::string>(n, "1")}}},
+       corrupt,
+       {types, "integers"}},
+      {"no merges", {.omit_keys = {merges}}, corrupt, {merges, "none"}},
+      {"merges as integers",
+       {.set_keys = {{merges, std::vector<int32_t>{1}}}},
+       corrupt,
+       {merges, "strings"}},
+      {"a merge without a space",
+       {.set_keys = {{merges, std::vector<std::string>{"ab"}}}},
+       corrupt,
+       {merges, "pairs", "ab"}},
+      {"an empty merge",
+       {.set_keys = {{merges, std::vector<std::string>{""}}}},
+       corrupt,
+       {merges, "pairs"}},
+      {"no model", {.omit_keys = {kind}}, corrupt, {kind, "string", "none"}},
+      {"no pre-tokenizer", {.omit_keys = {pre}}, corrupt, {pre, "string", "none"}},
+      {"pre-tokenizer of another type",
+       {.set_keys = {{pre, uint32_t{1}}}},
+       corrupt,
+       {pre, "string", "u32"}},
+      {"no eos", {.omit_keys = {eos}}, corrupt, {eos, "integer", "none"}},
+      {"bos wanted, none given",
+       {.set_keys = {{add_bos, true}}, .omit_keys = {bos}},
+       corrupt,
+       {bos, "integer", "none"}},
+      {"add_bos of another type",
+       {.set_keys = {{add_bos, uint32_t{1}}}},
+       corrupt,
+       {add_bos, "bool", "u32"}},
+      {"template of another type",
+       {.set_keys = {{"tokenizer.chat_template", uint32_t{1}}}},
+       corrupt,
+       {"tokenizer.chat_template", "string", "u32"}},
+  };
+  for (const std::string name :
+       {"llama", "bert", "t5", "rwkv", "none", "no_vocab", "plamo2", "gemma4", "bogus", ""}) {
+    cases.push_back({name,
+                     {.set_keys = {{kind, name}}},
+                     ErrorCode::kUnsupported,
+                     {kind, "gpt2", "got " + name}});
+  }
+  for (const char* name : {"bos", "eos", "padding", "unknown", "eot", "separator"}) {
+    const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
+    const std::string last = "between 0 and " + std::to_string(n - 1);
+    cases.push_back({key, {.set_keys = {{key, n}}}, corrupt, {key, last, std::to_string(n)}});
+    cases.push_back({key, {.set_keys = {{key, kMax}}}, corrupt, {key, last}});
+    cases.push_back({key, {.set_keys = {{key, int32_t{-1}}}}, corrupt, {key, last, "-1"}});
+    cases.push_back({key, {.set_keys = {{key, "one"}}}, corrupt, {key, "integer", "str"}});
+  }
+  expect_refused(kQwen3, cases);
+}
+
+TEST_F(ModelConfigTest, MoreTokensThanRowsAreRefused) {
+  const int64_t n = static_cast<int64_t>(test::make_tiny_vocab().tokens.size());
+  for (const int64_t rows : {n - 32, n + 32}) {
+    expect_error(
+        [&] {
+          read(kQwen3, {.reshape_tensors = {{"token_embd.weight", {64, rows}},
+                                            {"output.weight", {64, rows}}}});
+        },
+        ErrorCode::kCorrupt,
+        {path_, "tokenizer.ggml.tokens", std::to_string(rows), std::to_string(n)});
+  }
+}
+
+}  // namespace
+}  // namespace plateau::model
