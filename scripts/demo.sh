@@ -5,7 +5,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 plateau=${1:-$root/build/release/bin/plateau}
-seed=${DEMO_SEED:-1}
+seed=${DEMO_SEED:-2}
 photo=/usr/share/backgrounds/Kleiber_by_Lukas_Baubkus.jpg  # Debian: lomiri-wallpapers-20.04
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -19,16 +19,11 @@ constexpr int kOverhang = 4;
 // Size of the digit drawings, in units of the font.
 constexpr double kDigitAdvance = 1425;
 constexpr double kDigitHeight = 1493;
-constexpr double kNearlyOne = 0.025;
 
 std::string hex(Rgb color) { return fmt::format("#{:02x}{:02x}{:02x}", color.r, color.g, color.b); }
 
 int64_t first_pixel(double edge) { return static_cast<int64_t>(std::floor(edge)); }
 int64_t end_pixel(double edge) { return static_cast<int64_t>(std::ceil(edge)); }
-
-/// Picture pixels per unit of the drawing. Near 1 it is 1, on whole pixels: the tiler's resize then
-/// is the only one that softens the digits, and 2 % of size do not matter.
-double drawing_unit(double scale) { return std::abs(scale - 1) < kNearlyOne ? 1.0 : scale; }
 
 /// Whole picture pixels around the drawing, kept inside its cell.
 PixelBox box_around(const Placement& object, const CellGrid& grid) {
@@ -70,12 +65,8 @@ PixelBox painted_box(const Sprite& sprite) {
 
 std::string sprite_svg(const Placement& object, const CellGrid& grid, const PixelBox& box) {
   const double cell = grid.cell();
-  const double x_unit = drawing_unit(grid.x_scale());
-  const double y_unit = drawing_unit(grid.y_scale());
-  double view_x = static_cast<double>(box.x) / grid.x_scale() - object.col * cell;
-  double view_y = static_cast<double>(box.y) / grid.y_scale() - object.row * cell;
-  if (x_unit == 1.0) view_x = std::round(view_x);
-  if (y_unit == 1.0) view_y = std::round(view_y);
+  const double view_x = static_cast<double>(box.x) / grid.x_scale() - object.col * cell;
+  const double view_y = static_cast<double>(box.y) / grid.y_scale() - object.row * cell;
   const int label_x = object.x;
   const int label_y = object.y + object.size + 3;
   const int width = digit_width(object.font_size);
@@ -88,8 +79,8 @@ std::string sprite_svg(const Placement& object, const CellGrid& grid, const Pixe
       R"svg( stroke="{}" stroke-width="{:.5f}">{}</g>)svg"
       R"svg(<rect x="{}" y="{}" width="{}" height="{}" fill="white"/>)svg"
       R"svg(<g transform="translate({} {}) scale({:.7f} {:.7f})" fill="black">{}</g></svg>)svg",
-      box.width, box.height, view_x, view_y, static_cast<double>(box.width) / x_unit,
-      static_cast<double>(box.height) / y_unit, object.x + 0.5, object.y + 0.5, object.size,
+      box.width, box.height, view_x, view_y, static_cast<double>(box.width) / grid.x_scale(),
+      static_cast<double>(box.height) / grid.y_scale(), object.x + 0.5, object.y + 0.5, object.size,
       hex(object.color), hex(object.outline), 1.0 / object.size, asset_body(object.object),
       label_x - 2, label_y - 1, width + 6, height + 6, label_x, label_y + 1 + height,
       width / kDigitAdvance, height / kDigitHeight,

@@ -43,7 +43,7 @@ TEST_F(Pair, SwappedIsNamedAsSuch) {
 
 TEST_F(Pair, OfDifferentWidthsNamesBoth) {
   test::write_tiny_vision({.projection_dim = 96}, mmproj_);
-  expect_error([&] { open(text_, mmproj_); }, ErrorCode::kInvalidArgument,
+  expect_error([&] { open(text_, mmproj_); }, ErrorCode::kUnsupported,
                {text_, mmproj_, "64", "96"});
 }
 

@@ -36,6 +36,7 @@ ReferenceInternVit::ReferenceInternVit(const std::string& path) {
   PLATEAU_CHECK(gguf != nullptr);
   const ggml_context_ptr owner(tensors);
   for (ggml_tensor* t = ggml_get_first_tensor(tensors); t; t = ggml_get_next_tensor(tensors, t)) {
+    if (gguf_find_tensor(gguf.get(), t->name) < 0) continue;  // the data of all, as one
     std::vector<float>& values = weights_[t->name];
     values.resize(static_cast<size_t>(ggml_nelements(t)));
     if (t->type == GGML_TYPE_F32) {
