@@ -48,4 +48,4 @@ llama-cpp: packages
 	@scripts/llama-cpp.sh llama-bench >/dev/null
 
 configure: llama-cpp
-	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-plateau=${1:-$root/build/release/bin/plateau}
+plateau=$(realpath "${1:-$root/build/release/bin/plateau}")
 seed=${DEMO_SEED:-2}
 photo=/usr/share/backgrounds/Kleiber_by_Lukas_Baubkus.jpg  # Debian: lomiri-wallpapers-20.04
 scratch=$(mktemp -d)
@@ -18,11 +18,11 @@ if [ -f "$photo" ]; then background=(--background "$photo"); on="the photograph 
 field() { sed -nE "s/.*\"$1\": ?\"?([^\",}]*).*/\1/p" "$2" | head -n 1; }
 question=$(field question "$scratch/set.jsonl")
 truth=$(field answer "$scratch/set.jsonl")
-picture="$scratch/$(field image "$scratch/set.jsonl")"
+picture=$(field image "$scratch/set.jsonl")
 
 echo "A 3840x2160 picture: 8 objects with a number each, on $on."
 echo "Question: $question"
-answer=$("$plateau" run -m "$root/models/pico/pico-internvl-text.gguf" \
+answer=$(cd "$scratch" && "$plateau" run -m "$root/models/pico/pico-internvl-text.gguf" \
   --mmproj "$root/models/pico/pico-internvl-mmproj.gguf" \
   --image "$picture" -p "$question" --stats-json "$scratch/stats.json")
 stat() { field "$1" "$scratch/stats.json"; }

@@ -59,7 +59,7 @@ struct KvOptions {
   // Behaviour.
   int budget = 0;               // M: tokens kept per layer and kv head; 0: all
   std::string policy = "snapkv";  // a name from the policy registry
-  PolicyOptions policy_options;
+  PolicyOptions policy_options = {};
   bool strict = false;  // evict before each block, so that the arena never exceeds the budget
   bool bulk = true;     // run what fits the budget in large blocks first
   // Performance.

@@ -22,6 +22,7 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
                                     bool rows_are_proxies) {
   const bool evicts = n_keep < slots_.n_held() + rows.n();
   PLATEAU_CHECK(!evicts || options_.policy != nullptr);
+  PLATEAU_CHECK(slots_.n_total() + rows.n() <= static_cast<int64_t>(info_.size()));
   const bool observes = evicts && options_.policy->observes();
   const bool add_proxies = observes && options_.policy->needs_question() && !rows_are_proxies &&
                            proxies_.n() > 0;
@@ -34,6 +35,11 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   if (evicts) {
     block.policy = options_.policy;
     block.n_observed = std::min(options_.policy_options.window, rows.n());
+    // A question shorter than the window: the rows before it are no part of it.
+    if (options_.policy->needs_question() && rows_are_proxies && proxies_.n() > 0) {
+      PLATEAU_CHECK(rows.n() >= proxies_.n());
+      block.n_observed = proxies_.n();
+    }
   }
   if (add_proxies) {
     with_proxies = rows;
@@ -59,6 +65,7 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
 
 std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n_recent) {
   PLATEAU_CHECK(row.n() == 1);
+  info_.resize(static_cast<size_t>(slots_.n_total()));  // without that of a row that was cancelled
   kv::TokenInfo token;
   token.position = row.positions[0];
   token.is_protected = n_recent > 0;

@@ -30,7 +30,7 @@ struct SequenceOptions {
   CacheType cache_type_k = CacheType::kF16;
   CacheType cache_type_v = CacheType::kF16;
   kv::Policy* policy = nullptr;  // null: nothing is ever evicted
-  PolicyOptions policy_options;
+  PolicyOptions policy_options = {};
 };
 
 class Sequence {

@@ -76,7 +76,7 @@ void BlockRunner::set_inputs(const Block& block, const BlockShape& shape, const 
     ggml_backend_tensor_set(graph.mask, mask_.data(), 0, mask_.size() * sizeof(ggml_fp16_t));
   }
   if (graph.last_row != nullptr) {
-    const int32_t last = shape.n_rows - 1;
+    const int32_t last = shape.n_rows - shape.n_proxy - 1;
     ggml_backend_tensor_set(graph.last_row, &last, 0, sizeof(last));
   }
 }

@@ -18,7 +18,7 @@ struct Block {
   std::span<const float> embeddings;   // [n_embd, n_rows]
   std::span<const int32_t> positions;  // [n_rows]
   int n_cached = 0;                    // slots filled before this block
-  bool want_logits = false;            // of the last row; not with proxies
+  bool want_logits = false;            // of the last row that is no proxy
   int n_proxy = 0;                     // of the rows, the last ones, whose K and V are not kept
   // With a policy, its eviction signals are computed; the last n_observed rows observe.
   const kv::Policy* policy = nullptr;
@@ -26,7 +26,7 @@ struct Block {
 };
 
 struct BlockResult {
-  std::vector<float> logits;  // [n_vocab] of the last row; empty when not wanted
+  std::vector<float> logits;  // [n_vocab] of the last kept row; empty when not wanted
   kv::Signals signals;        // empty without a policy
 };
 

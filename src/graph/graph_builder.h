@@ -20,7 +20,7 @@ namespace plateau::graph {
 struct BlockShape {
   int n_rows = 0;            // rows computed
   int n_cached = 0;          // slots filled before this block
-  bool want_logits = false;  // of the last row
+  bool want_logits = false;  // of the last row that is no proxy
   int n_proxy = 0;           // of the rows, the last ones, which are not kept
   // Eviction signals are computed when there is a policy; the last n_observed rows observe.
   const kv::Policy* policy = nullptr;

@@ -40,19 +40,22 @@ BudgetPlan keep_everything(const BudgetRequest& request) {
 
 BudgetPlan plan_budget(const BudgetRequest& request) {
   PLATEAU_CHECK(request.budget >= 0 && !request.block_rows.empty());
+  // A policy that holds the whole prompt cannot make room for the next block.
+  const bool leaves_room = request.strict && !request.evict_only_at_end;
   int n_prompt = 0;
   int n_next_block_max = 1;  // the largest that must find room beside what is kept
   for (size_t i = 0; i < request.block_rows.size(); ++i) {
     const int n_rows = request.block_rows[i];
     PLATEAU_CHECK(n_rows >= 1);
-    if (i > 0 && n_prompt + n_rows > request.budget) {
+    // Before the first block nothing can be evicted: in strict mode it must fit by itself.
+    if ((i > 0 || leaves_room) && n_prompt + n_rows > request.budget) {
       n_next_block_max = std::max(n_next_block_max, n_rows);
     }
     n_prompt += n_rows;
   }
   const int budget = request.budget;
   if (budget == 0 || n_prompt + request.n_decode <= budget) return keep_everything(request);
-  require_room(request, n_next_block_max);
+  require_room(request, leaves_room ? n_next_block_max : 1);
 
   BudgetPlan plan;
   const int room = request.strict
@@ -68,7 +71,7 @@ BudgetPlan plan_budget(const BudgetRequest& request) {
     const bool is_last = i + 1 == request.block_rows.size();
     int n_after = n_past + n_rows;
     if (is_last || !request.evict_only_at_end) n_after = std::min(n_after, budget);
-    if (request.strict) {
+    if (leaves_room || (request.strict && is_last)) {
       n_after = std::min(n_after, budget - (is_last ? 1 : request.block_rows[i + 1]));
     }
     const BlockStep step = {n_rows, n_past, n_after};

@@ -58,7 +58,10 @@ LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& op
   }
   llama_model* model = result.handle_->model.get();
   for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
-    result.weights_.add(name, tensor);
+    // Of a tied embedding, libllama keeps a second tensor by the same name where the output is
+    // computed, in the layout of that place.
+    const bool is_copy = result.weights_.find(name) != nullptr;
+    result.weights_.add(is_copy && name == "token_embd.weight" ? "output.weight" : name, tensor);
   }
   result.vocab_ = std::make_unique<Vocab>(llama_model_get_vocab(model));
   return result;

@@ -1,0 +1,110 @@
+// Wrong options, missing files and swapped models: the exit code and what the message names.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "cli/plateau_process.h"
+
+namespace plateau::cli::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kUsage = 2;
+constexpr int kBadInput = 3;
+constexpr int kDoesNotFit = 4;
+
+struct Case {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exit_code;
+  const char* message;
+};
+
+class WrongUse : public ::testing::TestWithParam<Case> {};
+
+TEST_P(WrongUse, IsNamed) {
+  const Finished finished = plateau(GetParam().arguments);
+  EXPECT_EQ(finished.exit_code, GetParam().exit_code) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr(GetParam().message));
+  EXPECT_THAT(finished.out, IsEmpty());
+}
+
+std::vector<Case> option_cases() {
+  const auto asked = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"-p", "hi"});
+    return pico_run(more);
+  };
+  return {
+      {"NoCommand", {}, kUsage, "subcommand is required"},
+      {"UnknownCommand", {"fly"}, kUsage, "'fly'"},
+      {"UnknownOption", asked({"--nope"}), kUsage, "--nope"},
+      {"ExtraWord", asked({"extra"}), kUsage, "extra"},
+      {"MissingValue", pico_run({"-p"}), kUsage, "--prompt"},
+      {"NoModel", {"run", "-p", "hi"}, kUsage, "--model"},
+      {"NoQuestion", pico_run({}), kUsage, "question"},
+      {"EmptyQuestion", pico_run({"-p", ""}), kUsage, "question"},
+      {"TwoQuestions", asked({"-p", "ho"}), kUsage, "--prompt"},
+      {"QuestionAndFile", asked({"-f", "-"}), kUsage, "--file"},
+      {"NoTokens", asked({"-n", "0"}), kUsage, "[-n]"},
+      {"NegativeTokens", asked({"-n", "-5"}), kUsage, "[-n]"},
+      {"WordForNumber", asked({"-n", "many"}), kUsage, "--n-predict"},
+      {"TooManyTokens", asked({"-n", "2000000000"}), kDoesNotFit, "[prompt]"},
+      {"NegativeTemperature", asked({"--temp", "-1"}), kUsage, "[--temp]"},
+      {"TemperatureNan", asked({"--temp", "nan"}), kUsage, "[--temp]"},
+      {"TopPAboveOne", asked({"--top-p", "7"}), kUsage, "[--top-p]"},
+      {"NegativeTopK", asked({"--top-k", "-3"}), kUsage, "[--top-k]"},
+      {"NegativeBlock", asked({"--block", "-1"}), kUsage, "[--block]"},
+      {"HugeBlock", asked({"--block", "65537"}), kUsage, "[--block]"},
+      {"NegativeThreads", asked({"-t", "-1"}), kUsage, "[-t]"},
+      {"NoEncoderBatch", asked({"--encoder-batch", "0"}), kUsage, "[--encoder-batch]"},
+      {"NegativeTiles", asked({"--max-tiles", "-1"}), kUsage, "[--max-tiles]"},
+      {"UnknownCacheType", asked({"-ctk", "q4_0"}), kUsage, "--cache-type-k"},
+      {"CacheTypeByNumber", asked({"-ctv", "1"}), kUsage, "--cache-type-v"},
+      {"UnknownDevice", asked({"--device", "abacus"}), kBadInput, "abacus"},
+      {"NoStatsFolder", asked({"--stats-json", "/nonexistent/s.json"}), kBadInput, "s.json"},
+      {"NoQuestionFile", pico_run({"-f", "/nonexistent/q.txt"}), kBadInput, "q.txt"},
+      {"FolderAsQuestion", pico_run({"-f", "/"}), kBadInput, "[/]"},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Options, WrongUse, ::testing::ValuesIn(option_cases()),
+                         [](const auto& tested) { return tested.param.name; });
+
+std::vector<Case> model_cases() {
+  const std::string text = pico_text();
+  const std::string mmproj = pico_mmproj();
+  return {
+      {"NoTextModel", {"run", "-m", "none.gguf", "-p", "hi"}, kBadInput, "none.gguf"},
+      {"NoMmproj", {"run", "-m", text, "--mmproj", "none.gguf", "-p", "hi"}, kBadInput, "none"},
+      {"PictureWithoutMmproj", {"run", "-m", text, "--image", "x"}, kUsage, "--mmproj"},
+      {"Swapped", {"run", "-m", mmproj, "--mmproj", text, "-p", "hi"}, kBadInput, "projector"},
+      {"TextTwice", {"run", "-m", text, "--mmproj", text, "-p", "hi"}, kBadInput, "text.gguf"},
+      {"FolderAsModel", {"run", "-m", "/", "-p", "hi"}, kBadInput, "[/]"},
+      {"InfoOfNothing", {"info", "none.gguf"}, kBadInput, "none.gguf"},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Models, WrongUse, ::testing::ValuesIn(model_cases()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(ModelFile, CutShortIsNamedAtEveryLength) {
+  const TempDir dir;
+  const std::string whole = media::testing::read_file(pico_text());
+  for (const size_t length :
+       {size_t{0}, size_t{10}, size_t{1000}, whole.size() / 2, whole.size() - 1}) {
+    const std::string path = dir.write("cut.gguf", whole.substr(0, length));
+    const Finished finished = plateau({"run", "-m", path, "-p", "hi"});
+    EXPECT_EQ(finished.exit_code, kBadInput) << length << ": " << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr("cut.gguf"));
+    EXPECT_THAT(finished.out, IsEmpty());
+  }
+}
+
+TEST(Streams, AFullDiscIsAnError) {
+  const std::string command = std::string(PLATEAU_PROGRAM) + " run -q -m '" + pico_text() +
+                              "' -p hi -n 2 >/dev/full 2>/dev/null";
+  EXPECT_NE(system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace plateau::cli::testing

@@ -1,0 +1,574 @@
+// What must hold whatever the policy: a new policy is tested by being in the registry.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/prefill.h"
+#include "kv/sequence_harness.h"
+#include "plateau/error.h"
+#include "support/compare.h"
+
+namespace plateau::test {
+namespace {
+
+// Head size 32, as q8_0 wants; qwen2 has biases and one kv head, qwen3 norms q and k and has two.
+const TinyTextModel kQwen2 = {
+    .arch = "qwen2", .n_embd = 64, .n_head = 2, .n_head_kv = 1, .head_dim = 32, .n_ff = 64,
+    .seed = 3, .qk_gain = 1.5F};
+const TinyTextModel kQwen3 = {.arch = "qwen3",
+                              .n_layer = 2,
+                              .n_embd = 64,
+                              .n_head = 4,
+                              .n_head_kv = 2,
+                              .head_dim = 32,
+                              .n_ff = 64,
+                              .seed = 4,
+                              .qk_gain = 1.5F};
+
+constexpr int kWindow = 8;
+constexpr int kAll = 1000;  // a block that holds any prompt of these tests
+constexpr int kBlockSizes[] = {1, 3, 7, 64, kAll};
+
+// Between block sizes the order of sums differs, and keys and values are rounded when stored
+// (tests/graph/decoder_test.cc measures the same).
+constexpr double kAcrossBlocksNmse = 1e-5;
+// One row of keys that were computed in blocks of another size and then rounded to q8_0: the step
+// is 1/127 of the largest of 32 numbers, so a flip of one step in some of them. Rows of two tokens
+// differ by 1 and more.
+constexpr double kSameRowNmse = 1e-3;
+
+struct World {
+  const char* name;
+  const TinyTextModel* tiny;
+  CacheType cache_type;
+};
+constexpr World kWorlds[] = {{"qwen2_f16", &kQwen2, CacheType::kF16},
+                             {"qwen2_q8_0", &kQwen2, CacheType::kQ8_0},
+                             {"qwen3_f16", &kQwen3, CacheType::kF16},
+                             {"qwen3_q8_0", &kQwen3, CacheType::kQ8_0}};
+
+class PolicyProperties : public testing::TestWithParam<std::tuple<std::string, World>> {
+ protected:
+  PolicyProperties()
+      : world_(*std::get<1>(GetParam()).tiny),
+        policy_(kv::make_policy(std::get<0>(GetParam()), {.window = kWindow})) {}
+
+  RunOptions options() const {
+    return {.cache_type = std::get<1>(GetParam()).cache_type,
+            .policy_options = {.window = kWindow}};
+  }
+  kv::Policy* policy() { return policy_.get(); }
+  TinyWorld& world() { return world_; }
+
+ private:
+  TinyWorld world_;
+  std::unique_ptr<kv::Policy> policy_;
+};
+
+std::string name_of(const testing::TestParamInfo<std::tuple<std::string, World>>& info) {
+  std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::vector<std::string> all_policies() {
+  std::vector<std::string> names;
+  for (const kv::PolicyEntry& entry : kv::policies()) names.emplace_back(entry.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, PolicyProperties,
+                         testing::Combine(testing::ValuesIn(all_policies()),
+                                          testing::ValuesIn(kWorlds)),
+                         name_of);
+
+/// Protected tokens among the first n of the prompt.
+std::vector<int32_t> protected_of(const PromptRun& run, int n) {
+  std::vector<int32_t> tokens;
+  for (int token = 0; token < n; ++token) {
+    if (run.protection().info[static_cast<size_t>(token)].is_protected) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+/// The eviction that was recorded last kept, for each layer and head, what sorting by its scores
+/// says.
+void expect_highest_scores_stayed(const RecordingPolicy& recording, const PromptRun& run,
+                                  const std::vector<kv::TokenInfo>& info, int n_keep) {
+  ASSERT_EQ(static_cast<int>(recording.records.size()), run.slots().n_layer());
+  for (const RecordingPolicy::Record& record : recording.records) {
+    const auto n_held = static_cast<size_t>(record.n_held);
+    for (size_t head = 0; head < record.tokens.size(); ++head) {
+      std::vector<uint8_t> is_protected;
+      for (const int32_t token : record.tokens[head]) {
+        is_protected.push_back(info[static_cast<size_t>(token)].is_protected ? 1 : 0);
+      }
+      std::vector<int32_t> want;
+      for (const int32_t slot : kept_by_sorting(
+               std::span(record.scores).subspan(head * n_held, n_held), is_protected, n_keep)) {
+        want.push_back(record.tokens[head][static_cast<size_t>(slot)]);
+      }
+      const auto got = run.slots().tokens(record.il, static_cast<int>(head));
+      ASSERT_EQ(std::vector<int32_t>(got.begin(), got.end()), want);
+    }
+  }
+}
+
+/// Layer 0's keys and values depend on nothing but their token, so they tell whether rows and slot
+/// map moved together. `exact` holds all tokens of the prompt in order.
+void expect_rows_belong_to_their_tokens(const PromptRun& run, const PromptRun& exact) {
+  const auto head_dim = static_cast<size_t>(32);
+  for (int head = 0; head < run.slots().n_head_kv(); ++head) {
+    const auto tokens = run.slots().tokens(0, head);
+    const auto check = [&](const std::vector<float>& got, const std::vector<float>& want) {
+      for (size_t slot = 0; slot < tokens.size(); ++slot) {
+        const auto row = std::span(got).subspan(slot * head_dim, head_dim);
+        const auto token = static_cast<size_t>(tokens[slot]);
+        ASSERT_LE(nmse(row, std::span(want).subspan(token * head_dim, head_dim)), kSameRowNmse)
+            << "slot " << slot << " token " << token;
+      }
+    };
+    check(run.stored_k(0, head), exact.stored_k(0, head));
+    check(run.stored_v(0, head), exact.stored_v(0, head));
+  }
+}
+
+/// Budgets from the smallest that is accepted to beyond the prompt.
+std::vector<int> budgets(TinyWorld& world, kv::Policy* policy, RunOptions options) {
+  options.budget = world.n_prompt();  // more than enough to be planned
+  const PromptRun run(world, policy, options);
+  int largest_block = 1;
+  if (options.strict) {
+    for (const auto& block : run.blocks()) largest_block = std::max(largest_block, block.n_tokens());
+  }
+  const int n_prompt = world.n_prompt();
+  const int least = run.protection().n_protected + largest_block;
+  std::set<int> result = {run.protection().n_protected + (options.strict ? largest_block : 0),
+                          least + 1, (least + n_prompt) / 2, n_prompt - 1, n_prompt,
+                          n_prompt + 40};
+  return {result.begin(), result.end()};
+}
+
+TEST_P(PolicyProperties, EveryBlockLeavesWhatThePlanAllows) {
+  RecordingPolicy recording(*policy());
+  PromptRun exact(world(), nullptr, options());
+  exact.finish();
+  int n_runs = 0, n_evictions = 0;
+  for (const int n_block : kBlockSizes) {
+    for (const bool strict : {false, true}) {
+      for (const int n_bulk : {0, 50}) {
+        RunOptions run_options = options();
+        run_options.n_block = n_block;
+        run_options.n_bulk = n_bulk;
+        run_options.strict = strict;
+        run_options.n_decode = 5;
+        for (const int budget : budgets(world(), &recording, run_options)) {
+          // Blocks of one row make a hundred runs of the graph: the extremes only.
+          if (n_block == 1 && (n_bulk > 0 || budget > world().n_prompt())) continue;
+          SCOPED_TRACE(testing::Message() << "block " << n_block << " budget " << budget
+                                          << (strict ? " strict" : "") << " bulk " << n_bulk);
+          run_options.budget = budget;
+          std::unique_ptr<PromptRun> run;
+          try {
+            run = std::make_unique<PromptRun>(world(), &recording, run_options);
+          } catch (const Error& error) {
+            // A block that holds the whole prompt has no room in a strict budget below it.
+            ASSERT_TRUE(strict) << error.what();
+            ASSERT_EQ(error.code(), ErrorCode::kInvalidArgument);
+            continue;
+          }
+          ++n_runs;
+          int largest = 0;
+          for (const auto& block : run->blocks()) largest = std::max(largest, block.n_tokens());
+          const int n_proxy = recording.needs_question() ? kWindow : 0;
+          if (!recording.evicts_only_at_end()) {
+            EXPECT_LE(run->plan().n_arena, budget + (strict ? 0 : largest) + n_proxy);
+          }
+          while (!run->is_done()) {
+            const kv::BlockStep step = run->next_step();
+            const int n_proxy_now = run->n_proxy_of_next();
+            ASSERT_LE(step.n_before + step.n_rows + n_proxy_now, run->plan().n_arena);
+            ASSERT_EQ(run->slots().n_held(), step.n_before);
+            recording.records.clear();
+            run->step();
+            ASSERT_NO_THROW(run->slots().check_integrity());
+            ASSERT_EQ(run->slots().n_held(), step.n_after);
+            ASSERT_EQ(run->slots().n_total(), run->n_done());
+            if (!recording.evicts_only_at_end() || run->is_done()) {
+              ASSERT_LE(run->slots().n_held(), budget);
+            }
+            const std::vector<int32_t> must = protected_of(*run, run->n_done());
+            for (const std::vector<int32_t>& kept : run->kept()) {
+              ASSERT_TRUE(std::is_sorted(kept.begin(), kept.end(), std::less_equal<>()));
+              ASSERT_TRUE(kept.empty() || (kept.front() >= 0 && kept.back() < run->n_done()));
+              ASSERT_TRUE(std::includes(kept.begin(), kept.end(), must.begin(), must.end()));
+            }
+            if (step.evicts()) {
+              ++n_evictions;
+              expect_highest_scores_stayed(recording, *run, run->protection().info, step.n_after);
+            } else {
+              ASSERT_TRUE(recording.records.empty());  // not asked without need
+            }
+          }
+          ASSERT_TRUE(run->is_untouched_beyond_arena());
+          expect_rows_belong_to_their_tokens(*run, exact);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_GT(n_runs, 50);
+  EXPECT_GT(n_evictions, recording.evicts_only_at_end() ? 20 : 200);
+}
+
+// The policy is irrelevant while everything fits: the same kernels on the same numbers.
+TEST_P(PolicyProperties, ABudgetOfThePromptChangesNoBit) {
+  for (const int n_block : kBlockSizes) {
+    for (const bool strict : {false, true}) {
+      for (const int more : {0, 1, 40}) {
+        SCOPED_TRACE(testing::Message() << "block " << n_block << " more " << more);
+        RunOptions run_options = options();
+        run_options.n_block = n_block;
+        run_options.strict = strict;
+        PromptRun exact(world(), nullptr, run_options);
+        run_options.budget = world().n_prompt() + more;
+        PromptRun run(world(), policy(), run_options);
+        const std::vector<float> want = exact.finish();
+        ASSERT_TRUE(bit_equal(run.finish(), want));
+        ASSERT_FALSE(want.empty());
+        // Then the generated tokens, as long as they fit.
+        for (int i = 0; i < more && i < 5; ++i) {
+          ASSERT_TRUE(bit_equal(run.generate(i, 2), exact.generate(i, 2)));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PolicyProperties, SameInputSameOutput) {
+  RunOptions run_options = options();
+  run_options.n_block = 7;
+  run_options.budget = 40;
+  run_options.n_decode = 100;
+  PromptRun first(world(), policy(), run_options), second(world(), policy(), run_options);
+  EXPECT_TRUE(bit_equal(first.finish(), second.finish()));
+  EXPECT_EQ(first.kept(), second.kept());
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(bit_equal(first.generate(i, 4), second.generate(i, 4)));
+  }
+  EXPECT_EQ(first.kept(), second.kept());
+}
+
+// Several hundred tokens in an arena that is a fraction of them.
+TEST_P(PolicyProperties, GenerationOfAnyLengthStaysInTheArena) {
+  constexpr int kGenerated = 300, kRecent = 8;
+  for (const bool strict : {false, true}) {
+    SCOPED_TRACE(strict);
+    RunOptions run_options = options();
+    run_options.n_block = 7;
+    run_options.budget = 48;
+    run_options.n_decode = kGenerated;
+    run_options.strict = strict;
+    RecordingPolicy recording(*policy());
+    PromptRun run(world(), &recording, run_options);
+    run.finish();
+    const std::vector<int32_t> must = protected_of(run, run.n_done());
+    ASSERT_LE(static_cast<int>(must.size()) + kRecent, run.plan().n_decode_keep);
+    int n_evictions = 0;
+    for (int i = 0; i < kGenerated; ++i) {
+      const int n_before = run.slots().n_held();
+      recording.records.clear();
+      const std::vector<float>& logits = run.generate((i * 37) % 256, kRecent);
+      ASSERT_FALSE(std::any_of(logits.begin(), logits.end(),
+                               [](float x) { return std::isnan(x); }));
+      ASSERT_NO_THROW(run.slots().check_integrity());
+      ASSERT_LT(run.slots().n_held(), run.plan().n_decode_limit);
+      ASSERT_LE(run.slots().n_held() + run.sequence().n_proxy(), run.plan().n_arena);
+      if (run.slots().n_held() <= n_before) {
+        ++n_evictions;
+        expect_highest_scores_stayed(recording, run, run.sequence().info(),
+                                     run.plan().n_decode_keep);
+      }
+      const auto last = static_cast<int32_t>(run.slots().n_total()) - 1;
+      for (const std::vector<int32_t>& kept : run.kept()) {
+        ASSERT_TRUE(std::includes(kept.begin(), kept.end(), must.begin(), must.end()));
+        for (int32_t token = std::max(last - kRecent + 1, run.n_done()); token <= last; ++token) {
+          ASSERT_TRUE(std::binary_search(kept.begin(), kept.end(), token)) << token;
+        }
+      }
+    }
+    EXPECT_GT(n_evictions, 10);
+    EXPECT_TRUE(run.is_untouched_beyond_arena());
+    if (HasFatalFailure()) return;
+  }
+}
+
+// A block that was stopped leaves no trace: run again, it gives what an undisturbed run gives.
+TEST_P(PolicyProperties, CancelledAtAnyBlockTheSequenceGoesOn) {
+  for (const bool strict : {false, true}) {
+    RunOptions run_options = options();
+    run_options.n_block = 12;
+    run_options.budget = 48;
+    run_options.strict = strict;
+    run_options.n_decode = 20;
+    PromptRun undisturbed(world(), policy(), run_options), run(world(), policy(), run_options);
+    undisturbed.finish();
+    int n_polls = 0;
+    for (int block = 0; !run.is_done(); ++block) {
+      const std::vector<std::vector<int32_t>> before = run.kept();
+      int n_left = 5 * block;  // at another node of the graph each time
+      world().backends().set_cancel_poll([&] { return ++n_polls, n_left-- <= 0; });
+      try {
+        run.step();
+        ADD_FAILURE() << "not cancelled";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kCancelled) << error.what();
+      }
+      world().backends().set_cancel_poll({});
+      ASSERT_NO_THROW(run.slots().check_integrity());
+      ASSERT_EQ(run.kept(), before);
+      run.step();
+    }
+    EXPECT_GT(n_polls, 10);
+    EXPECT_EQ(run.kept(), undisturbed.kept());
+    EXPECT_TRUE(bit_equal(run.finish(), undisturbed.finish()));
+  }
+}
+
+TEST_P(PolicyProperties, CancelledWhileGeneratingTheSequenceGoesOn) {
+  RunOptions run_options = options();
+  run_options.n_block = 12;
+  run_options.budget = 48;
+  run_options.n_decode = 60;
+  PromptRun undisturbed(world(), policy(), run_options), run(world(), policy(), run_options);
+  undisturbed.finish();
+  run.finish();
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<float> want = undisturbed.generate(i, 4);
+    world().backends().set_cancel_poll([n_left = i]() mutable { return n_left-- <= 0; });
+    // Where embedding the token is cancelled, too, the row has not been tried yet.
+    EXPECT_THROW(run.generate(i, 4), Error);
+    world().backends().set_cancel_poll({});
+    ASSERT_NO_THROW(run.slots().check_integrity());
+    ASSERT_TRUE(bit_equal(run.generate(i, 4), want));
+    ASSERT_EQ(run.kept(), undisturbed.kept());
+  }
+}
+
+// The logits belong to the block's last token, although proxies run behind it.
+TEST_P(PolicyProperties, EvictingChangesNoLogitsOfItsOwnBlock) {
+  const int n = world().n_prompt();
+  const auto proxies_of = [&](PromptRun& run) {
+    return engine::question_rows(world().prompt(), run.sequence().runner(), kWindow);
+  };
+  RunOptions run_options = options();
+  run_options.n_block = kAll;
+  run_options.budget = n;  // nothing is evicted but by hand
+  run_options.n_decode = 100;
+  PromptRun evicting(world(), policy(), run_options), keeping(world(), policy(), run_options);
+  std::vector<std::vector<float>> logits;
+  for (PromptRun* run : {&evicting, &keeping}) {
+    engine::Sequence& sequence = run->sequence();
+    sequence.set_proxies(proxies_of(*run));
+    sequence.append(world().slice(0, 60), 50, /*want_logits=*/false, /*rows_are_proxies=*/false);
+    const int n_keep = run == &evicting ? 40 : 53;
+    logits.push_back(sequence.append(world().slice(60, 63), n_keep, /*want_logits=*/true,
+                                     /*rows_are_proxies=*/false));
+  }
+  // A few rows more change the order of sums.
+  EXPECT_TRUE(nmse_at_most(logits[0], logits[1], kAcrossBlocksNmse));
+}
+
+// Until something is evicted, bulk and small blocks fill the same slots with the same rows.
+TEST_P(PolicyProperties, BulkThenBlocksEqualsBlocksUntilTheFirstEviction) {
+  RunOptions run_options = options();
+  run_options.n_block = 12;
+  run_options.budget = 60;
+  run_options.n_bulk = 0;
+  PromptRun blocks(world(), policy(), run_options);
+  run_options.n_bulk = 2048;
+  PromptRun bulk(world(), policy(), run_options);
+  ASSERT_LT(bulk.blocks().size(), blocks.blocks().size());
+  for (PromptRun* run : {&blocks, &bulk}) {
+    while (!run->next_step().evicts() &&
+           run->n_done() + run->next_step().n_rows <= run_options.budget) {
+      run->step();
+    }
+  }
+  const int n = std::min(blocks.slots().n_held(), bulk.slots().n_held());
+  ASSERT_GT(n, 40);
+  for (int il = 0; il < blocks.slots().n_layer(); ++il) {
+    for (int head = 0; head < blocks.slots().n_head_kv(); ++head) {
+      const auto size = static_cast<size_t>(n);
+      const auto a = blocks.slots().tokens(il, head).first(size);
+      const auto b = bulk.slots().tokens(il, head).first(size);
+      EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
+      const double bound =
+          run_options.cache_type == CacheType::kQ8_0 ? kSameRowNmse : kAcrossBlocksNmse;
+      const auto compare = [&](const std::vector<float>& got, const std::vector<float>& want) {
+        EXPECT_TRUE(
+            nmse_at_most(std::span(got).first(size * 32), std::span(want).first(size * 32), bound));
+      };
+      compare(bulk.stored_k(il, head), blocks.stored_k(il, head));
+      compare(bulk.stored_v(il, head), blocks.stored_v(il, head));
+    }
+  }
+}
+
+/// Counts the rows that observe.
+class CountingPolicy final : public kv::Policy {
+ public:
+  explicit CountingPolicy(bool needs_question) : needs_question_(needs_question) {}
+  bool observes() const override { return true; }
+  bool needs_question() const override { return needs_question_; }
+  std::vector<ggml_tensor*> build_signals(const kv::SignalInputs& inputs) const override {
+    n_observed.insert(static_cast<int>(inputs.q->ne[1]));
+    return {};
+  }
+  void score(const kv::LayerSlots& /*layer*/, std::span<const std::vector<float>> /*signals*/,
+             std::span<float> scores) const override {
+    std::fill(scores.begin(), scores.end(), 0.0F);
+  }
+
+  mutable std::set<int> n_observed;
+
+ private:
+  bool needs_question_;
+};
+
+// With a window larger than the question, no row of the picture observes in the question's place.
+TEST(Observing, IsWhatStandsForTheQuestion) {
+  TinyWorld world(kQwen3);
+  for (const int n_block : {3, 12, 30, kAll}) {
+    SCOPED_TRACE(n_block);
+    CountingPolicy policy(/*needs_question=*/true);
+    RunOptions run_options = {.budget = 40, .n_block = n_block, .policy_options = {.window = 32}};
+    PromptRun run(world, &policy, run_options);
+    run.finish();
+    EXPECT_EQ(run.sequence().n_proxy(), 10);  // the closing marker and nine tokens of text
+    EXPECT_THAT(policy.n_observed, testing::ElementsAre(10));
+    run_options.policy_options.window = 4;
+    CountingPolicy narrow(/*needs_question=*/true);
+    PromptRun(world, &narrow, run_options).finish();
+    EXPECT_THAT(narrow.n_observed, testing::ElementsAre(4));
+  }
+  // Without a question, the block's own last rows do.
+  CountingPolicy policy(/*needs_question=*/false);
+  PromptRun(world, &policy, {.budget = 40, .n_block = 12, .policy_options = {.window = 5}}).finish();
+  EXPECT_THAT(policy.n_observed, testing::ElementsAre(5));
+}
+
+// ------------------------------------------------------------------------------------------------
+// Scores without context: what stays is the global best, however the prompt was cut.
+
+/// Per (layer, head): everything protected, and of the rest the best by `score`.
+template <typename Score>
+std::vector<std::vector<int32_t>> global_best(const PromptRun& run, int n_keep, Score score) {
+  std::vector<std::vector<int32_t>> result;
+  for (int il = 0; il < run.slots().n_layer(); ++il) {
+    for (int head = 0; head < run.slots().n_head_kv(); ++head) {
+      std::vector<float> scores;
+      std::vector<uint8_t> is_protected;
+      for (int token = 0; token < run.n_done(); ++token) {
+        scores.push_back(score(il, head, token));
+        is_protected.push_back(
+            run.protection().info[static_cast<size_t>(token)].is_protected ? 1 : 0);
+      }
+      result.push_back(kept_by_sorting(scores, is_protected, n_keep));
+    }
+  }
+  return result;
+}
+
+class ContextFree : public testing::TestWithParam<World> {
+ protected:
+  template <typename Check>
+  void for_every_cut(kv::Policy& policy, Check check) {
+    for (const int n_block : kBlockSizes) {
+      for (const int n_bulk : {0, 50}) {
+        for (const int budget : {20, 33, 60, 88}) {
+          SCOPED_TRACE(testing::Message() << "block " << n_block << " bulk " << n_bulk
+                                          << " budget " << budget);
+          PromptRun run(world_, &policy,
+                  {.budget = budget,
+                   .n_block = n_block,
+                   .n_bulk = n_bulk,
+                   .cache_type = GetParam().cache_type});
+          run.finish();
+          check(run, budget);
+        }
+      }
+    }
+  }
+  TinyWorld world_ = TinyWorld(*GetParam().tiny);
+};
+
+INSTANTIATE_TEST_SUITE_P(Worlds, ContextFree, testing::Values(kWorlds[0], kWorlds[3]),
+                         [](const auto& world) { return std::string(world.param.name); });
+
+TEST_P(ContextFree, AGivenScoreKeepsTheGlobalBest) {
+  GivenScorePolicy policy;
+  for_every_cut(policy, [](const PromptRun& run, int budget) {
+    ASSERT_EQ(run.kept(), global_best(run, budget, GivenScorePolicy::score_of));
+  });
+}
+
+TEST_P(ContextFree, TheLatestAreTheGlobalBestOfSinkRecent) {
+  const auto policy = kv::make_policy("sink-recent", {});
+  for_every_cut(*policy, [](const PromptRun& run, int budget) {
+    ASSERT_EQ(run.kept(), global_best(run, budget, [](int /*il*/, int /*head*/, int token) {
+                return static_cast<float>(token);
+              }));
+  });
+}
+
+TEST_P(ContextFree, RandomKeepsTheSameAtEveryBlockSize) {
+  const auto policy = kv::make_policy("random", {.seed = 5});
+  std::map<int, std::vector<std::vector<int32_t>>> first;
+  for_every_cut(*policy, [&](const PromptRun& run, int budget) {
+    ASSERT_EQ(run.kept(), first.emplace(budget, run.kept()).first->second);
+  });
+  // Another seed keeps others; heads do not agree.
+  const auto other = kv::make_policy("random", {.seed = 6});
+  PromptRun run(world_, other.get(), {.budget = 60, .cache_type = GetParam().cache_type});
+  run.finish();
+  EXPECT_NE(run.kept(), first.at(60));
+  EXPECT_NE(run.kept().front(), run.kept().back());
+}
+
+// Values depend on what was attended to, but not those of the first layer.
+TEST_P(ContextFree, ValueNormKeepsTheLongestValuesOfTheFirstLayer) {
+  PromptRun exact(world_, nullptr, {.cache_type = GetParam().cache_type});
+  exact.finish();
+  const auto norm = [&](int head, int token) {
+    const std::vector<float> rows = exact.stored_v(0, head);
+    double sum = 0;
+    for (size_t i = 0; i < 32; ++i) {
+      const double x = rows[static_cast<size_t>(token) * 32 + i];
+      sum += x * x;
+    }
+    return static_cast<float>(std::sqrt(sum));
+  };
+  const auto policy = kv::make_policy("value-norm", {});
+  for_every_cut(*policy, [&](const PromptRun& run, int budget) {
+    const auto want = global_best(run, budget, [&](int il, int head, int token) {
+      return il == 0 ? norm(head, token) : 0.0F;
+    });
+    for (int head = 0; head < run.slots().n_head_kv(); ++head) {
+      ASSERT_EQ(run.kept()[static_cast<size_t>(head)], want[static_cast<size_t>(head)]);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace plateau::test
