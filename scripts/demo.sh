@@ -24,7 +24,7 @@ echo "A 3840x2160 picture: 8 objects with a number each, on $on."
 echo "Question: $question"
 answer=$(cd "$scratch" && "$plateau" run -m "$root/models/pico/pico-internvl-text.gguf" \
   --mmproj "$root/models/pico/pico-internvl-mmproj.gguf" \
-  --image "$picture" -p "$question" --stats-json "$scratch/stats.json")
+  --image "$picture" -p "$question" -t 1 --stats-json "$scratch/stats.json")
 stat() { field "$1" "$scratch/stats.json"; }
 row() { printf '  %-20s %s\n' "$1" "$2"; }
 mib() { echo "$(($1 / 1048576)) MiB"; }

@@ -90,7 +90,11 @@ std::string to_json(const EvictOptions& o, const engine::OfflineEvictionResult& 
     for (size_t i = 0; i < result.scores[head].size(); ++i) {
       const std::optional<float>& score = result.scores[head][i];
       if (i > 0) json += ",";
-      score ? fmt::format_to(out, "{}", *score) : fmt::format_to(out, "null");
+      if (score) {
+        fmt::format_to(out, "{}", *score);
+      } else {
+        json += "null";
+      }
     }
     json += "]";
   }

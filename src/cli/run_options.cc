@@ -171,13 +171,13 @@ Request make_request(const RunOptions& o) {
         parse_count(o.block, "--block", "a number of tokens, tile, row or frame");
   }
   Message user{"user", {}};
-  for (const std::string& image : o.images) user.content.push_back(ImagePart{image});
+  for (const std::string& image : o.images) user.content.emplace_back(ImagePart{image});
   const std::string text = o.prompt_file.empty() ? o.prompt : read_text_file(o.prompt_file);
   if (text.empty() && o.images.empty()) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[run] expected a question or a picture, got neither; try -p \"...\"");
   }
-  if (!text.empty()) user.content.push_back(TextPart{text});
+  if (!text.empty()) user.content.emplace_back(TextPart{text});
   if (!o.system.empty()) request.messages.push_back({"system", {TextPart{o.system}}});
   request.messages.push_back(std::move(user));
   return request;

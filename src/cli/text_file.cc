@@ -24,7 +24,7 @@ std::string read_text_file(const std::string& path) {
   const FilePtr file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
   if (!file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
   std::string text;
-  std::array<char, 1 << 16> buffer;
+  std::array<char, 1 << 16> buffer = {};
   while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     text.append(buffer.data(), n);
     if (text.size() > kMaxBytes) {

@@ -10,10 +10,10 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "engine/offline_signals.h"
 #include "kv/evictor.h"
 #include "kv/policy.h"
 #include "kv/select.h"
-#include "model/backend.h"
 
 namespace plateau::engine {
 namespace {
@@ -21,24 +21,11 @@ namespace {
 using arrays::Array;
 using arrays::DType;
 
-// A graph works on as many heads as fit this; at least one kv head with one of its query heads.
-constexpr int64_t kWorkBytes = int64_t{128} << 20;
-constexpr size_t kMaxNodes = 256;
 // Grid pooling lays out one int per cell of each plane's bounding box.
 constexpr int64_t kMaxGridCells = int64_t{1} << 26;
 constexpr double kMaxCoordinate = 1e6;
 
-struct Shape {
-  int n_head = 0;  // n_head_kv where there are no queries
-  int n_head_kv = 0;
-  int n_tokens = 0;
-  int n_window = 0;  // 0: no queries
-  int head_dim = 0;
-
-  int n_group() const { return n_head / n_head_kv; }
-};
-
-// ---- Checks. Whatever ggml would assert on is refused here. ----
+// Whatever ggml would assert on is refused here.
 
 void check_floats(const Array& array, const char* what) {
   const bool is_float =
@@ -53,7 +40,7 @@ void check_floats(const Array& array, const char* what) {
               what, expected, arrays::shape_text(array.shape));
 }
 
-Shape check_shapes(const OfflineEviction& in) {
+OfflineShape check_shapes(const OfflineEviction& in) {
   constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
   constexpr int64_t kMaxHeads = 4096;
   constexpr int64_t kMaxHeadDim = 65536;
@@ -65,7 +52,7 @@ Shape check_shapes(const OfflineEviction& in) {
       k[2] > kMaxHeadDim) {
     wrong_shape(*in.keys, "keys", "[n_head_kv, T, head_dim], each at least 1");
   }
-  Shape shape;
+  OfflineShape shape;
   shape.n_head_kv = static_cast<int>(k[0]);
   shape.n_tokens = static_cast<int>(k[1]);
   shape.head_dim = static_cast<int>(k[2]);
@@ -136,7 +123,7 @@ struct Box {
   int64_t n_cells() const { return (int64_t{h1} - h0 + 1) * (int64_t{w1} - w0 + 1); }
 };
 
-std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const Shape& shape) {
+std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const OfflineShape& shape) {
   std::vector<kv::TokenInfo> info(static_cast<size_t>(shape.n_tokens));
   for (size_t i = 0; i < info.size(); ++i) info[i].position = static_cast<int32_t>(i);
   if (in.positions == nullptr) return info;
@@ -179,208 +166,15 @@ std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const Shape& sh
   return info;
 }
 
-// ---- Signals ----
-
-/// Tensors of some kv heads, and some of the query heads that read them, in a context of their own.
-struct SignalGraph {
-  SignalGraph(const kv::Policy& policy, int head_dim, int n_held, int n_head_kv, int n_window,
-              int n_head)
-      : context(ggml_init({ggml_tensor_overhead() * kMaxNodes +
-                               ggml_graph_overhead_custom(kMaxNodes, /*grads=*/false),
-                           /*mem_buffer=*/nullptr, /*no_alloc=*/true})) {
-    PLATEAU_CHECK(context != nullptr);
-    ggml_context* ctx = context.get();
-    graph = ggml_new_graph_custom(ctx, kMaxNodes, /*grads=*/false);
-    k = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, head_dim, n_held, n_head_kv);
-    v = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, head_dim, n_held, n_head_kv);
-    ggml_set_input(k);
-    ggml_set_input(v);
-    if (policy.observes()) {
-      q = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, head_dim, n_window, n_head);
-      ggml_set_input(q);
-    }
-    // No mask: the queries come after all keys.
-    signals = policy.build_signals(
-        {.context = ctx, .k = k, .v = v, .q = q, .mask = nullptr, .n_held = n_held});
-  }
-
-  void add(ggml_tensor* signal) {
-    ggml_set_output(signal);
-    ggml_build_forward_expand(graph, signal);
-  }
-
-  bool reads(const ggml_tensor* input) const {
-    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
-      const ggml_tensor* node = ggml_graph_node(graph, i);
-      if (std::find(std::begin(node->src), std::end(node->src), input) != std::end(node->src)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  ggml_context_ptr context;
-  ggml_cgraph* graph = nullptr;
-  ggml_tensor* k = nullptr;  // [head_dim, n_held, n_head_kv]
-  ggml_tensor* v = nullptr;  // as k
-  ggml_tensor* q = nullptr;  // [head_dim, n_window, n_head]; null when the policy does not observe
-  std::vector<ggml_tensor*> signals;
-};
-
-/// What one policy computes on the device, found out by building a graph that is never run.
-struct SignalPlan {
-  explicit SignalPlan(const kv::Policy& policy) {
-    SignalGraph one(policy, /*head_dim=*/4, /*n_held=*/2, /*n_head_kv=*/1, /*n_window=*/1,
-                    /*n_head=*/1);
-    const SignalGraph two(policy, /*head_dim=*/4, /*n_held=*/2, /*n_head_kv=*/1, /*n_window=*/1,
-                          /*n_head=*/2);
-    PLATEAU_CHECK(one.signals.size() == two.signals.size());
-    for (size_t i = 0; i < one.signals.size(); ++i) {
-      is_per_query_head.push_back(ggml_nelements(two.signals[i]) != ggml_nelements(one.signals[i]));
-      one.add(one.signals[i]);
-    }
-    needs_values = one.reads(one.v);
-  }
-
-  std::vector<bool> is_per_query_head;
-  bool needs_values = false;
-};
-
-/// The heads that one graph works on. A group too large for one graph is cut by query heads.
-struct HeadRange {
-  int kv_first = 0;
-  int n_kv = 0;
-  int q_first = 0;
-  int n_q = 0;
-  bool has_kv_signals = true;  // another graph of the same kv head yields them otherwise
-};
-
-std::vector<HeadRange> plan_heads(const Shape& shape, int64_t n_held) {
-  // Scores of a query head and two more tensors of their size; a kv head's keys, values and copies.
-  const int64_t q_bytes = n_held * std::max(1, shape.n_window) * 3 * int64_t{sizeof(float)};
-  const int64_t kv_bytes = n_held * shape.head_dim * 6 * int64_t{sizeof(float)};
-  const int n_group = shape.n_group();
-  const auto n_kv = static_cast<int>(
-      std::clamp<int64_t>(kWorkBytes / (kv_bytes + n_group * q_bytes), 1, shape.n_head_kv));
-  const auto n_q_of_one = static_cast<int>(std::clamp<int64_t>(kWorkBytes / q_bytes, 1, n_group));
-  std::vector<HeadRange> ranges;
-  for (int kv = 0; kv < shape.n_head_kv; kv += n_kv) {
-    const int n = std::min(n_kv, shape.n_head_kv - kv);
-    const int q_step = n > 1 ? n * n_group : n_q_of_one;
-    for (int q = 0; q < n * n_group; q += q_step) {
-      ranges.push_back({.kv_first = kv,
-                        .n_kv = n,
-                        .q_first = kv * n_group + q,
-                        .n_q = std::min(q_step, n * n_group - q),
-                        .has_kv_signals = q == 0});
-    }
-  }
-  return ranges;
-}
-
-using Held = std::vector<std::vector<int32_t>>;  // per kv head, ascending
-
-class SignalSource {
- public:
-  SignalSource(const kv::Policy& policy, const SignalPlan& plan, const OfflineEviction& in,
-               const Shape& shape)
-      : policy_(policy),
-        plan_(plan),
-        in_(in),
-        shape_(shape),
-        backends_(model::Device::cpu(), in.n_threads) {
-    backends_.set_cancel_poll(in.should_cancel);
-    sched_ = backends_.new_scheduler(kMaxNodes);
-  }
-
-  /// The policy's signals over the held keys, as from one graph of the whole layer.
-  std::vector<std::vector<float>> compute(const Held& held) {
-    std::vector<std::vector<float>> signals(plan_.is_per_query_head.size());
-    if (signals.empty()) return signals;
-    const auto n_held = static_cast<int>(held.front().size());
-    for (const HeadRange& heads : plan_heads(shape_, n_held)) {
-      SignalGraph graph(policy_, shape_.head_dim, n_held, heads.n_kv, shape_.n_window, heads.n_q);
-      const auto is_wanted = [&](size_t i) {
-        return heads.has_kv_signals || plan_.is_per_query_head[i];
-      };
-      for (size_t i = 0; i < signals.size(); ++i) {
-        if (is_wanted(i)) graph.add(graph.signals[i]);
-      }
-      backends_.compute(sched_.get(), graph.graph, [&] { set_inputs(graph, heads, held); });
-      for (size_t i = 0; i < signals.size(); ++i) {
-        if (is_wanted(i)) append(graph.signals[i], signals[i]);
-      }
-    }
-    return signals;
-  }
-
- private:
-  void set_inputs(const SignalGraph& graph, const HeadRange& heads, const Held& held) const {
-    gather(graph.k, in_.keys, heads, held);
-    gather(graph.v, in_.values, heads, held);
-    if (graph.q == nullptr || graph.q->buffer == nullptr) return;
-    const int64_t n_per_head = int64_t{shape_.n_window} * shape_.head_dim;
-    in_.queries->read(
-        heads.q_first * n_per_head,
-        std::span(ggml_get_data_f32(graph.q), static_cast<size_t>(ggml_nelements(graph.q))));
-  }
-
-  /// Rows of the held tokens, run by run. A tensor without a buffer is not read by the graph.
-  void gather(ggml_tensor* to, const Array* from, const HeadRange& heads, const Held& held) const {
-    if (to->buffer == nullptr) return;
-    PLATEAU_CHECK(from != nullptr);
-    float* out = ggml_get_data_f32(to);
-    for (int head = heads.kv_first; head < heads.kv_first + heads.n_kv; ++head) {
-      const std::vector<int32_t>& tokens = held[static_cast<size_t>(head)];
-      for (size_t begin = 0; begin < tokens.size();) {
-        size_t end = begin + 1;
-        while (end < tokens.size() && tokens[end] == tokens[end - 1] + 1) ++end;
-        const size_t n = (end - begin) * static_cast<size_t>(shape_.head_dim);
-        from->read((int64_t{head} * shape_.n_tokens + tokens[begin]) * shape_.head_dim,
-                   std::span(out, n));
-        out += n;
-        begin = end;
-      }
-    }
-  }
-
-  void append(ggml_tensor* signal, std::vector<float>& out) const {
-    const size_t n_before = out.size();
-    out.resize(n_before + static_cast<size_t>(ggml_nelements(signal)));
-    ggml_backend_tensor_get(signal, out.data() + n_before, 0, ggml_nbytes(signal));
-    check_overflow(std::span(out).subspan(n_before));
-  }
-
- public:
-  void check_overflow(std::span<const float> computed) const {
-    if (std::all_of(computed.begin(), computed.end(), [](float x) { return std::isfinite(x); })) {
-      return;
-    }
-    throw_error(ErrorCode::kCorrupt,
-                "[{}] expected numbers small enough to be scored in f32, policy {} overflowed",
-                in_.keys->where, in_.policy);
-  }
-
- private:
-  const kv::Policy& policy_;
-  const SignalPlan& plan_;
-  const OfflineEviction& in_;
-  const Shape& shape_;
-  model::Backends backends_;
-  ggml_backend_sched_ptr sched_;
-};
-
-// ---- The block loop ----
-
 class BlockLoop {
  public:
-  BlockLoop(const kv::Policy& policy, const SignalPlan& plan, const OfflineEviction& in,
-            const Shape& shape)
+  BlockLoop(const kv::Policy& policy, const SignalNeeds& needs, const OfflineEviction& in,
+            const OfflineShape& shape)
       : policy_(policy),
         in_(in),
         shape_(shape),
         info_(token_info(in, shape)),
-        source_(policy, plan, in, shape),
+        source_(policy, needs, in, shape),
         held_(static_cast<size_t>(shape.n_head_kv)) {}
 
   OfflineEvictionResult run() {
@@ -416,7 +210,7 @@ class BlockLoop {
     layer.tokens.assign(held_.begin(), held_.end());
     layer.info = info_;
     scores_ = kv::score_layer(policy_, source_.compute(held_), layer);
-    source_.check_overflow(scores_);
+    check_overflow(in_, scores_);
   }
 
   void select(int n_seen) {
@@ -449,15 +243,15 @@ class BlockLoop {
 
   const kv::Policy& policy_;
   const OfflineEviction& in_;
-  const Shape& shape_;
+  const OfflineShape& shape_;
   std::vector<kv::TokenInfo> info_;  // by token
-  SignalSource source_;
-  Held held_;
+  OfflineSignals source_;
+  HeldTokens held_;
   std::vector<float> scores_;  // of the last scoring: [n_held, n_head_kv]
   OfflineEvictionResult result_;
 };
 
-OfflineEvictionResult keep_all(const OfflineEviction& in, const Shape& shape) {
+OfflineEvictionResult keep_all(const OfflineEviction& in, const OfflineShape& shape) {
   OfflineEvictionResult result;
   std::vector<int32_t> all(static_cast<size_t>(shape.n_tokens));
   std::iota(all.begin(), all.end(), 0);
@@ -480,23 +274,21 @@ void require_array(const Array* array, const OfflineEviction& in, const char* wh
 OfflineEvictionResult evict_offline(const OfflineEviction& in) {
   PLATEAU_CHECK(in.n_threads >= 1);
   // The options first: they cost nothing, the arrays have to be read.
+  const bool is_full = in.policy == kv::kFullPolicy;
   PolicyOptions options = in.policy_options;
   options.window = 1;  // the queries say how many there are
-  std::unique_ptr<kv::Policy> policy;
-  if (in.policy != kv::kFullPolicy) policy = kv::make_policy(in.policy, options);
+  const std::unique_ptr<kv::Policy> policy =
+      is_full ? nullptr : kv::make_policy(in.policy, options);
   check_options(in);
-  const Shape shape = check_shapes(in);
-  std::optional<SignalPlan> plan;
-  if (policy) {
-    plan.emplace(*policy);
-    if (policy->observes()) require_array(in.queries, in, "queries", "--queries Q.npy");
-    if (plan->needs_values) require_array(in.values, in, "values", "--values V.npy");
-  }
+  const OfflineShape shape = check_shapes(in);
+  const SignalNeeds needs = is_full ? SignalNeeds{} : signal_needs(*policy);
+  if (needs.queries) require_array(in.queries, in, "queries", "--queries Q.npy");
+  if (needs.values) require_array(in.values, in, "values", "--values V.npy");
   check_finite(in.keys, "keys");
   check_finite(in.queries, "queries");
   check_finite(in.values, "values");
-  if (!policy) return keep_all(in, shape);
-  return BlockLoop(*policy, *plan, in, shape).run();
+  if (is_full) return keep_all(in, shape);
+  return BlockLoop(*policy, needs, in, shape).run();
 }
 
 }  // namespace plateau::engine

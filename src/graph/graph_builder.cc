@@ -145,8 +145,8 @@ void GraphBuilder::output(ggml_tensor* x) {
   ggml_tensor* normed =
       ggml_mul(ctx_, ggml_rms_norm(ctx_, x, config_.rms_eps), weights_.get("output_norm.weight"));
   name(normed, "result_norm", -1);
-  ggml_tensor* matrix =
-      weights_.get(config_.tied_embeddings ? "token_embd.weight" : "output.weight");
+  ggml_tensor* matrix = weights_.find("output.weight");
+  if (matrix == nullptr) matrix = weights_.get("token_embd.weight");  // tied
   block_.logits = name(ggml_mul_mat(ctx_, matrix, normed), "result_output", -1);
   ggml_set_output(block_.logits);
   ggml_build_forward_expand(block_.graph, block_.logits);

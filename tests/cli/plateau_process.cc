@@ -106,7 +106,7 @@ std::string pico_text() { return PLATEAU_PICO_DIR "/pico-internvl-text.gguf"; }
 std::string pico_mmproj() { return PLATEAU_PICO_DIR "/pico-internvl-mmproj.gguf"; }
 
 std::vector<std::string> pico_run(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {"run", "-m", pico_text(), "--mmproj", pico_mmproj()};
+  std::vector<std::string> words = {"run", "-m", pico_text(), "--mmproj", pico_mmproj(), "-t", "1"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }

@@ -23,13 +23,13 @@ struct StartOptions {
   std::string interrupt_after = {};  // send SIGINT once this text is on stderr
 };
 
-/// Runs `plateau ARGUMENTS...` to its end. Two threads unless the arguments say otherwise.
+/// Runs `plateau ARGUMENTS...` to its end.
 Finished plateau(const std::vector<std::string>& arguments, const StartOptions& options = {});
 
 std::string pico_text();
 std::string pico_mmproj();
 
-/// `run` with the pico pair and these arguments.
+/// `run` on one thread with the pico pair and these arguments.
 std::vector<std::string> pico_run(const std::vector<std::string>& arguments);
 
 /// pico_run() with --stats-json, which must be answered: exit code 0.

@@ -57,7 +57,7 @@ std::vector<Case> option_cases() {
       {"NegativeTopK", asked({"--top-k", "-3"}), kUsage, "[--top-k]"},
       {"NegativeBlock", asked({"--block", "-1"}), kUsage, "[--block]"},
       {"HugeBlock", asked({"--block", "65537"}), kUsage, "[--block]"},
-      {"NegativeThreads", asked({"-t", "-1"}), kUsage, "[-t]"},
+      {"NegativeThreads", {"run", "-m", pico_text(), "-p", "hi", "-t", "-1"}, kUsage, "[-t]"},
       {"NoEncoderBatch", asked({"--encoder-batch", "0"}), kUsage, "[--encoder-batch]"},
       {"NegativeTiles", asked({"--max-tiles", "-1"}), kUsage, "[--max-tiles]"},
       {"UnknownCacheType", asked({"-ctk", "q4_0"}), kUsage, "--cache-type-k"},
@@ -101,7 +101,7 @@ TEST(ModelFile, CutShortIsNamedAtEveryLength) {
 }
 
 TEST(Streams, AFullDiscIsAnError) {
-  const std::string command = std::string(PLATEAU_PROGRAM) + " run -q -m '" + pico_text() +
+  const std::string command = std::string(PLATEAU_PROGRAM) + " run -q -t 1 -m '" + pico_text() +
                               "' -p hi -n 2 >/dev/full 2>/dev/null";
   EXPECT_NE(system(command.c_str()), 0);
 }

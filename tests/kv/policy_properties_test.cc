@@ -240,14 +240,23 @@ TEST_P(PolicyProperties, ABudgetOfThePromptChangesNoBit) {
         RunOptions run_options = options();
         run_options.n_block = n_block;
         run_options.strict = strict;
+        run_options.n_decode = 10;
         PromptRun exact(world(), nullptr, run_options);
         run_options.budget = world().n_prompt() + more;
         PromptRun run(world(), policy(), run_options);
         const std::vector<float> want = exact.finish();
-        ASSERT_TRUE(bit_equal(run.finish(), want));
         ASSERT_FALSE(want.empty());
-        // Then the generated tokens, as long as they fit.
-        for (int i = 0; i < more && i < 5; ++i) {
+        if (strict && more == 0) {
+          // The last block makes room for the first generated token, so proxies may run behind it
+          // and change the order of sums; nothing was evicted before the logits.
+          EXPECT_TRUE(nmse_at_most(run.finish(), want, kAcrossBlocksNmse));
+          EXPECT_EQ(run.slots().n_held(), world().n_prompt() - 1);
+          continue;
+        }
+        ASSERT_TRUE(bit_equal(run.finish(), want));
+        ASSERT_EQ(run.slots().n_held(), world().n_prompt());
+        // Then the generated tokens, as long as they fit; the last one that does may evict.
+        for (int i = 0; i + 1 < more && i < 5; ++i) {
           ASSERT_TRUE(bit_equal(run.generate(i, 2), exact.generate(i, 2)));
         }
       }
@@ -293,7 +302,8 @@ TEST_P(PolicyProperties, GenerationOfAnyLengthStaysInTheArena) {
                                [](float x) { return std::isnan(x); }));
       ASSERT_NO_THROW(run.slots().check_integrity());
       ASSERT_LT(run.slots().n_held(), run.plan().n_decode_limit);
-      ASSERT_LE(run.slots().n_held() + run.sequence().n_proxy(), run.plan().n_arena);
+      const int n_proxy = recording.needs_question() ? run.sequence().n_proxy() : 0;
+      ASSERT_LE(n_before + 1 + n_proxy, run.plan().n_arena);
       if (run.slots().n_held() <= n_before) {
         ++n_evictions;
         expect_highest_scores_stayed(recording, run, run.sequence().info(),
@@ -326,7 +336,7 @@ TEST_P(PolicyProperties, CancelledAtAnyBlockTheSequenceGoesOn) {
     int n_polls = 0;
     for (int block = 0; !run.is_done(); ++block) {
       const std::vector<std::vector<int32_t>> before = run.kept();
-      int n_left = 5 * block;  // at another node of the graph each time
+      int n_left = 3 * block;  // at another node of the graph each time
       world().backends().set_cancel_poll([&] { return ++n_polls, n_left-- <= 0; });
       try {
         run.step();
