@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "arrays/mapped_file.h"
 #include "base/check.h"
 
 namespace plateau::arrays {
@@ -84,6 +85,10 @@ int64_t Array::n_elements() const { return count_elements(shape).value_or(0); }
 
 void Array::read(int64_t first, std::span<float> out) const { read_as(*this, first, out); }
 void Array::read(int64_t first, std::span<double> out) const { read_as(*this, first, out); }
+
+void Array::forget() const {
+  if (file != nullptr) file->forget(bytes);
+}
 
 std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));

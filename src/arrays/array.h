@@ -11,6 +11,8 @@
 
 namespace plateau::arrays {
 
+class MappedFile;
+
 /// Little endian, all of them. kOther: well-formed, but not read here; dtype_name says what it is.
 enum class DType { kF16, kBf16, kF32, kF64, kI32, kI64, kOther };
 
@@ -25,11 +27,15 @@ struct Array {
   std::string dtype_name;            // as the file spells it
   std::span<const std::byte> bytes;  // not aligned; n_elements() of them, unless dtype is kOther
 
+  const MappedFile* file = nullptr;  // that the bytes lie in; null where they lie elsewhere
+
   int64_t n_elements() const;
   /// Elements [first, first + out.size()) in row-major order. REQUIRES: within the array, not
   /// kOther.
   void read(int64_t first, std::span<float> out) const;
   void read(int64_t first, std::span<double> out) const;
+  /// Gives the memory of a mapped file's pages back; the elements can still be read.
+  void forget() const;
 };
 
 /// "[2, 5, 64]".

@@ -15,6 +15,7 @@ ArrayFile::ArrayFile(const std::string& path) : path_(path), file_(path) {
     throw_error(ErrorCode::kUnsupported, "[{}] expected a .npy or .safetensors file, got {}", path,
                 file_.bytes().empty() ? "an empty one" : "another format");
   }
+  for (Array& array : arrays_) array.file = &file_;
 }
 
 const Array* ArrayFile::find_or_null(const std::string& name) const {

@@ -14,6 +14,8 @@ class ArrayFile {
  public:
   /// Errors: those of MappedFile, parse_npy and parse_safetensors; kUnsupported for another format.
   explicit ArrayFile(const std::string& path);
+  ArrayFile(const ArrayFile&) = delete;
+  ArrayFile& operator=(const ArrayFile&) = delete;
 
   const std::string& path() const { return path_; }
   /// Views; valid for the life of this object.

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "base/check.h"
 
@@ -56,11 +55,13 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
-  return *this;
+void MappedFile::forget(std::span<const std::byte> part) const {
+  if (part.empty()) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<size_t>(part.data() - bytes_.data()) / page * page;
+  const size_t end = static_cast<size_t>(part.data() - bytes_.data()) + part.size();
+  // The pages are clean and private: they come back from the file. Failure costs memory only.
+  madvise(const_cast<std::byte*>(bytes_.data()) + first, end - first, MADV_DONTNEED);
 }
 
 }  // namespace plateau::arrays

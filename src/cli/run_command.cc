@@ -53,6 +53,9 @@ int run(const RunOptions& options) {
   AnonWatch anon;
   install_interrupt_handler();
   const Request request = make_request(options);
+  for (const std::string& output : {options.stats_json, options.heatmap}) {
+    if (!output.empty()) require_writable(output);
+  }
   std::optional<TraceJson> trace;
   if (!options.trace_json.empty()) trace.emplace(options.trace_json);
 
@@ -82,7 +85,9 @@ int run(const RunOptions& options) {
   const Answer answer = engine.run(request, callbacks);
   bar.clear();
   fmt::print("\n");
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw_error(ErrorCode::kUnavailable, "[standard output] the answer cannot be written");
+  }
   if (trace) trace->finish();
   if (!options.heatmap.empty()) write_heatmap(options, answer);
   if (!options.stats_json.empty()) {

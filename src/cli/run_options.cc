@@ -34,8 +34,9 @@ std::string name_of(const std::map<std::string, T>& names, T value) {
 template <typename T>
 void add_choice(CLI::App& app, const std::string& option, T& value,
                 const std::map<std::string, T>& names, const std::string& help) {
-  app.add_option(option, value, help)
-      ->transform(CLI::CheckedTransformer(names).description(""))
+  app.add_option_function<std::string>(
+         option, [&value, &names](const std::string& name) { value = names.at(name); }, help)
+      ->check(CLI::IsMember(names).description(""))
       ->default_str(name_of(names, value));
 }
 
@@ -72,10 +73,10 @@ void add_picture_options(CLI::App& app, ImageOptions& image) {
   app.add_option("--max-visual-tokens", image.max_visual_tokens,
                  "Lower the resolution until all pictures fit; 0: no cap")
       ->capture_default_str();
-  app.add_flag("!--no-thumbnail", image.thumbnail,
-               "Do not append the whole picture as one more tile");
-  app.add_option("--max-image-pixels", image.max_pixels,
-                 "Refuse larger pictures from their header")
+  app.add_flag_callback(
+      "--no-thumbnail", [&image] { image.thumbnail = false; },
+      "Do not append the whole picture as one more tile");
+  app.add_option("--max-image-pixels", image.max_pixels, "Refuse larger pictures from their header")
       ->capture_default_str();
 }
 
@@ -87,12 +88,15 @@ void add_cache_options(CLI::App& app, RunOptions& o) {
   std::string names = kv::kFullPolicy;
   for (const kv::PolicyEntry& entry : kv::policies()) names += fmt::format(", {}", entry.name);
   app.add_option("--policy", kv.policy, "What the cache keeps: " + names)->capture_default_str();
-  app.add_option("--block", o.block,
-                 "Tokens per prefill block, or tile, row, frame; 0: as many whole tiles as fit 1024 "
-                 "tokens")
+  app.add_option(
+         "--block", o.block,
+         "Tokens per prefill block, or tile, row, frame; 0: as many whole tiles as fit 1024 "
+         "tokens")
       ->capture_default_str();
   app.add_flag("--strict", kv.strict, "Evict before each block: the arena is the budget alone");
-  app.add_flag("!--no-bulk", kv.bulk, "Do not run what fits the budget in larger blocks first");
+  app.add_flag_callback(
+      "--no-bulk", [&kv] { kv.bulk = false; },
+      "Do not run what fits the budget in larger blocks first");
   add_policy_options(app, kv.policy_options);
   add_choice(app, "--proxy-position", kv.policy_options.proxy_position, kProxyPositions,
              "Where proxy queries stand: true or after-block");
@@ -167,8 +171,7 @@ Request make_request(const RunOptions& o) {
   if (const auto unit = kBlockUnits.find(o.block); unit != kBlockUnits.end()) {
     request.kv.block_unit = unit->second;
   } else {
-    request.kv.block =
-        parse_count(o.block, "--block", "a number of tokens, tile, row or frame");
+    request.kv.block = parse_count(o.block, "--block", "a number of tokens, tile, row or frame");
   }
   Message user{"user", {}};
   for (const std::string& image : o.images) user.content.emplace_back(ImagePart{image});

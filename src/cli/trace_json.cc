@@ -5,7 +5,7 @@
 namespace plateau::cli {
 
 TraceJson::TraceJson(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-  if (!file_) throw_error(ErrorCode::kUnavailable, "[{}] cannot be written", path);
+  if (!file_) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing", path);
   fmt::print(file_.get(), "{{\"blocks\": [");
 }
 

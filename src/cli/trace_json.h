@@ -13,7 +13,7 @@ namespace plateau::cli {
 
 class TraceJson {
  public:
-  /// Errors: kUnavailable when the file cannot be written.
+  /// Errors: kNotFound when the file cannot be opened for writing.
   explicit TraceJson(const std::string& path);
 
   void add(const BlockTrace& trace);

@@ -81,10 +81,12 @@ void check_finite(const Array* array, const char* what) {
   if (array == nullptr) return;
   check_floats(*array, what);
   std::vector<float> buffer(size_t{1} << 16);
+  constexpr int64_t kForgetEvery = int64_t{1} << 24;  // elements
   const int64_t n = array->n_elements();
   for (int64_t first = 0; first < n; first += static_cast<int64_t>(buffer.size())) {
     const auto n_part = std::min<int64_t>(n - first, static_cast<int64_t>(buffer.size()));
     const std::span part(buffer.data(), static_cast<size_t>(n_part));
+    if (first % kForgetEvery == 0) array->forget();
     array->read(first, part);
     const auto bad =
         std::find_if(part.begin(), part.end(), [](float x) { return !std::isfinite(x); });

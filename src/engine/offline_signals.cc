@@ -14,6 +14,8 @@ using arrays::Array;
 
 // A graph works on as many heads as fit this; at least on one kv head with one of its query heads.
 constexpr int64_t kWorkBytes = int64_t{128} << 20;
+// From here on the pages of a head count; before, faulting them in again would cost more.
+constexpr int kManyTokens = 16384;
 constexpr size_t kMaxNodes = 256;
 
 }  // namespace
@@ -136,6 +138,10 @@ std::vector<std::vector<float>> OfflineSignals::compute(const HeldTokens& held) 
       if (is_wanted(i)) graph.add(graph.signals[i]);
     }
     backends_.compute(sched_.get(), graph.graph, [&] { set_inputs(graph, heads, held); });
+    if (heads.n_kv == 1 && n_held > kManyTokens) {
+      in_.keys->forget();
+      if (in_.values != nullptr) in_.values->forget();
+    }
     for (size_t i = 0; i < signals.size(); ++i) {
       if (!is_wanted(i)) continue;
       const size_t n_before = signals[i].size();

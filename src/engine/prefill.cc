@@ -10,7 +10,7 @@ namespace plateau::engine {
 namespace {
 
 Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::BlockRunner& runner,
-              VisualSource* visuals) {
+              UnitSource* visuals) {
   Rows rows;
   std::vector<int32_t> positions;
   for (const PieceSlice& slice : block.slices) {
@@ -49,7 +49,7 @@ Rows question_rows(const PromptPlan& prompt, const graph::BlockRunner& runner, i
 }
 
 PrefillResult prefill(const PromptPlan& prompt, const std::vector<BlockPlan>& blocks,
-                      const kv::BudgetPlan& budget, Sequence& sequence, VisualSource* visuals,
+                      const kv::BudgetPlan& budget, Sequence& sequence, UnitSource* visuals,
                       const std::function<void(int, int64_t)>& on_block) {
   PLATEAU_CHECK(budget.steps.size() == blocks.size());
   PrefillResult result;

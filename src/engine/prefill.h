@@ -31,7 +31,7 @@ Rows question_rows(const PromptPlan& prompt, const graph::BlockRunner& runner, i
 /// `visuals` may be null when the prompt has no visual piece. `on_block` is called after each block
 /// with its index and the number of prompt tokens done, and may throw to stop.
 PrefillResult prefill(const PromptPlan& prompt, const std::vector<BlockPlan>& blocks,
-                      const kv::BudgetPlan& budget, Sequence& sequence, VisualSource* visuals,
+                      const kv::BudgetPlan& budget, Sequence& sequence, UnitSource* visuals,
                       const std::function<void(int, int64_t)>& on_block);
 
 }  // namespace plateau::engine

@@ -23,14 +23,17 @@ void require(bool condition, const char* option, const char* expected, int64_t g
 
 void validate(const Request& request) {
   require(request.max_new_tokens >= 1 && request.max_new_tokens <= kMaxTokens, "-n",
-          "at least 1 token", request.max_new_tokens);
+          "1 to 536870911 tokens", request.max_new_tokens);
+  static_assert(kMaxTokens == 536870911, "the number in the message");
   require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
   require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
           request.image.max_visual_tokens);
   require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
           request.image.max_pixels);
   require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
-          "a number of tokens or full", request.kv.budget);
+          "1 to 536870911 tokens or full", request.kv.budget);
+  require(request.kv.budget == 0 || request.kv.policy != kv::kFullPolicy, "--kv-budget",
+          "full with --policy full, which keeps everything", request.kv.budget);
   require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
           request.kv.block);
 }

@@ -34,12 +34,10 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   Rows with_proxies;
   if (evicts) {
     block.policy = options_.policy;
-    block.n_observed = std::min(options_.policy_options.window, rows.n());
-    // A question shorter than the window: the rows before it are no part of it.
-    if (options_.policy->needs_question() && rows_are_proxies && proxies_.n() > 0) {
-      PLATEAU_CHECK(rows.n() >= proxies_.n());
-      block.n_observed = proxies_.n();
-    }
+    // Only the question may observe for a policy that asks for it, not what precedes it in the block.
+    const bool has_question = options_.policy->needs_question() && proxies_.n() > 0;
+    block.n_observed =
+        std::min(has_question ? proxies_.n() : options_.policy_options.window, rows.n());
   }
   if (add_proxies) {
     with_proxies = rows;

@@ -20,16 +20,23 @@ struct PlannedImage {
   media::TileGrid grid;
 };
 
-class VisualSource {
+/// Where prefill gets the embeddings of visual units from.
+class UnitSource {
+ public:
+  virtual ~UnitSource() = default;
+  /// The embeddings of one unit: [n_embd, tokens of the unit], valid until the next call.
+  virtual std::span<const float> unit(int image, int unit) = 0;
+};
+
+class VisualSource final : public UnitSource {
  public:
   /// `encoder` and `images` must outlive the source. REQUIRES: encoder_batch >= 1.
   VisualSource(vision::Encoder& encoder, const std::vector<PlannedImage>& images,
                const media::ImageLimits& limits, int encoder_batch);
 
-  /// The embeddings of one unit: [n_embd, tokens_per_tile], valid until the next call.
   /// Units must be asked for in prompt order; the same unit may be asked for again.
   /// Errors: those of TileReader and Encoder::encode.
-  std::span<const float> unit(int image, int unit);
+  std::span<const float> unit(int image, int unit) override;
 
   int64_t tiles_done() const { return tiles_done_; }
   double encode_ms() const { return encode_ms_; }

@@ -13,7 +13,6 @@ using ::testing::IsEmpty;
 
 constexpr int kUsage = 2;
 constexpr int kBadInput = 3;
-constexpr int kDoesNotFit = 4;
 
 struct Case {
   const char* name;
@@ -21,6 +20,8 @@ struct Case {
   int exit_code;
   const char* message;
 };
+
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
 
 class WrongUse : public ::testing::TestWithParam<Case> {};
 
@@ -50,15 +51,19 @@ std::vector<Case> option_cases() {
       {"NoTokens", asked({"-n", "0"}), kUsage, "[-n]"},
       {"NegativeTokens", asked({"-n", "-5"}), kUsage, "[-n]"},
       {"WordForNumber", asked({"-n", "many"}), kUsage, "--n-predict"},
-      {"TooManyTokens", asked({"-n", "2000000000"}), kDoesNotFit, "[prompt]"},
+      {"TooManyTokens", asked({"-n", "2000000000"}), kUsage, "[-n]"},
       {"NegativeTemperature", asked({"--temp", "-1"}), kUsage, "[--temp]"},
       {"TemperatureNan", asked({"--temp", "nan"}), kUsage, "[--temp]"},
       {"TopPAboveOne", asked({"--top-p", "7"}), kUsage, "[--top-p]"},
       {"NegativeTopK", asked({"--top-k", "-3"}), kUsage, "[--top-k]"},
       {"NegativeBlock", asked({"--block", "-1"}), kUsage, "[--block]"},
       {"HugeBlock", asked({"--block", "65537"}), kUsage, "[--block]"},
+      {"NoBudget", asked({"--kv-budget", "0"}), kUsage, "[--kv-budget]"},
+      {"BudgetBelowTheQuestion", asked({"--kv-budget", "1"}), kUsage, "[--kv-budget]"},
+      {"WordForBudget", asked({"--kv-budget", "much"}), kUsage, "[--kv-budget]"},
+      {"UnknownPolicy", asked({"--policy", "bogus"}), kUsage, "bogus"},
       {"NegativeThreads", {"run", "-m", pico_text(), "-p", "hi", "-t", "-1"}, kUsage, "[-t]"},
-      {"NoEncoderBatch", asked({"--encoder-batch", "0"}), kUsage, "[--encoder-batch]"},
+      {"NegativeEncoderBatch", asked({"--encoder-batch", "-1"}), kUsage, "[--encoder-batch]"},
       {"NegativeTiles", asked({"--max-tiles", "-1"}), kUsage, "[--max-tiles]"},
       {"UnknownCacheType", asked({"-ctk", "q4_0"}), kUsage, "--cache-type-k"},
       {"CacheTypeByNumber", asked({"-ctv", "1"}), kUsage, "--cache-type-v"},

@@ -22,9 +22,14 @@ namespace plateau::test {
 namespace {
 
 // Head size 32, as q8_0 wants; qwen2 has biases and one kv head, qwen3 norms q and k and has two.
-const TinyTextModel kQwen2 = {
-    .arch = "qwen2", .n_embd = 64, .n_head = 2, .n_head_kv = 1, .head_dim = 32, .n_ff = 64,
-    .seed = 3, .qk_gain = 1.5F};
+const TinyTextModel kQwen2 = {.arch = "qwen2",
+                              .n_embd = 64,
+                              .n_head = 2,
+                              .n_head_kv = 1,
+                              .head_dim = 32,
+                              .n_ff = 64,
+                              .seed = 3,
+                              .qk_gain = 1.5F};
 const TinyTextModel kQwen3 = {.arch = "qwen3",
                               .n_layer = 2,
                               .n_embd = 64,
@@ -149,12 +154,16 @@ std::vector<int> budgets(TinyWorld& world, kv::Policy* policy, RunOptions option
   const PromptRun run(world, policy, options);
   int largest_block = 1;
   if (options.strict) {
-    for (const auto& block : run.blocks()) largest_block = std::max(largest_block, block.n_tokens());
+    for (const auto& block : run.blocks())
+      largest_block = std::max(largest_block, block.n_tokens());
   }
   const int n_prompt = world.n_prompt();
   const int least = run.protection().n_protected + largest_block;
   std::set<int> result = {run.protection().n_protected + (options.strict ? largest_block : 0),
-                          least + 1, (least + n_prompt) / 2, n_prompt - 1, n_prompt,
+                          least + 1,
+                          (least + n_prompt) / 2,
+                          n_prompt - 1,
+                          n_prompt,
                           n_prompt + 40};
   return {result.begin(), result.end()};
 }
@@ -298,8 +307,8 @@ TEST_P(PolicyProperties, GenerationOfAnyLengthStaysInTheArena) {
       const int n_before = run.slots().n_held();
       recording.records.clear();
       const std::vector<float>& logits = run.generate((i * 37) % 256, kRecent);
-      ASSERT_FALSE(std::any_of(logits.begin(), logits.end(),
-                               [](float x) { return std::isnan(x); }));
+      ASSERT_FALSE(
+          std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }));
       ASSERT_NO_THROW(run.slots().check_integrity());
       ASSERT_LT(run.slots().n_held(), run.plan().n_decode_limit);
       const int n_proxy = recording.needs_question() ? run.sequence().n_proxy() : 0;
@@ -474,7 +483,8 @@ TEST(Observing, IsWhatStandsForTheQuestion) {
   }
   // Without a question, the block's own last rows do.
   CountingPolicy policy(/*needs_question=*/false);
-  PromptRun(world, &policy, {.budget = 40, .n_block = 12, .policy_options = {.window = 5}}).finish();
+  PromptRun(world, &policy, {.budget = 40, .n_block = 12, .policy_options = {.window = 5}})
+      .finish();
   EXPECT_THAT(policy.n_observed, testing::ElementsAre(5));
 }
 
@@ -491,8 +501,8 @@ std::vector<std::vector<int32_t>> global_best(const PromptRun& run, int n_keep, 
       std::vector<uint8_t> is_protected;
       for (int token = 0; token < run.n_done(); ++token) {
         scores.push_back(score(il, head, token));
-        is_protected.push_back(
-            run.protection().info[static_cast<size_t>(token)].is_protected ? 1 : 0);
+        is_protected.push_back(run.protection().info[static_cast<size_t>(token)].is_protected ? 1
+                                                                                              : 0);
       }
       result.push_back(kept_by_sorting(scores, is_protected, n_keep));
     }
@@ -507,13 +517,13 @@ class ContextFree : public testing::TestWithParam<World> {
     for (const int n_block : kBlockSizes) {
       for (const int n_bulk : {0, 50}) {
         for (const int budget : {20, 33, 60, 88}) {
-          SCOPED_TRACE(testing::Message() << "block " << n_block << " bulk " << n_bulk
-                                          << " budget " << budget);
+          SCOPED_TRACE(testing::Message()
+                       << "block " << n_block << " bulk " << n_bulk << " budget " << budget);
           PromptRun run(world_, &policy,
-                  {.budget = budget,
-                   .n_block = n_block,
-                   .n_bulk = n_bulk,
-                   .cache_type = GetParam().cache_type});
+                        {.budget = budget,
+                         .n_block = n_block,
+                         .n_bulk = n_bulk,
+                         .cache_type = GetParam().cache_type});
           run.finish();
           check(run, budget);
         }

@@ -29,19 +29,22 @@ namespace plateau::test {
 namespace {
 
 // Errors are relative to the largest score of the layer. Ours: f32 sums of 32 products and of up to
-// 200 weights. The numbers are some ten times what was measured.
-constexpr double kTolerance = 2e-5;
-// Keys of norm up to 3000 give logits of several thousand, whose f32 rounding alone is some 1e-4
-// in the exponent.
-constexpr double kHugeTolerance = 1e-2;
+// 200 weights. Each number is some ten times what was measured.
+constexpr double kTolerance = 1e-5;
+// Keys of norm up to 3000 give logits of several thousand, whose rounding to f32 is some 1e-4 in
+// the exponent.
+constexpr double kHugeTolerance = 2e-4;
+// The mix stretches cosines that may differ in their fourth digit only to [0, 1], and the rounding
+// of f32 with them.
+constexpr double kMixTolerance = 5e-3;
 // ggml multiplies f16 keys with queries rounded to f16 and q8_0 keys with queries rounded to q8_0.
 // The tolerances above are for a reference that is given the rounded queries; these are for the
 // formula itself.
-constexpr double kRoundedQueryTolerance[] = {kTolerance, 5e-3, 5e-2};  // f32, f16, q8_0
+constexpr double kRoundedQueryTolerance[] = {kTolerance, 2e-3, 3e-2};  // f32, f16, q8_0
 constexpr ggml_type kTypes[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0};
 
-// Where production and reference keep different tokens although no two scores tie, the tokens' scores
-// must be this close to the cut (in tolerances), and there may be no more of them than this.
+// Where production and reference keep different tokens although no two scores tie, the tokens'
+// scores must be this close to the cut (in tolerances), and there may be no more of them than this.
 constexpr double kMargin = 2;
 constexpr double kMaxShareOfClosest = 0.01;
 
@@ -50,7 +53,11 @@ using Kind = std::function<void(Rng&, int head_dim, std::vector<float>& keys)>;
 struct KeyKind {
   const char* name;
   Kind make;  // keys come in as random ones
+  /// Norms over six decades: attention to most keys underflows in f32, so that older ones stay
+  /// where the reference still sees a difference of 1e-60.
   bool is_huge = false;
+  /// Scores tie exactly in the reference, and up to the last bit in f32.
+  bool is_equal = false;
 };
 
 void scale_row(std::vector<float>& keys, size_t row, int head_dim, float factor) {
@@ -87,7 +94,8 @@ const std::vector<KeyKind>& key_kinds() {
          for (size_t i = static_cast<size_t>(head_dim); i < keys.size(); ++i) {
            keys[i] = keys[i % static_cast<size_t>(head_dim)];
          }
-       }},
+       },
+       /*is_huge=*/false, /*is_equal=*/true},
       {"huge_and_small",
        [](Rng& rng, int head_dim, std::vector<float>& keys) {
          for (size_t row = 0; row < keys.size() / static_cast<size_t>(head_dim); ++row) {
@@ -168,13 +176,12 @@ std::vector<float> production_scores(const kv::Policy& policy, const Layer& laye
     // What other blocks left behind the rows in use must not matter.
     const auto d = static_cast<size_t>(shape.head_dim);
     const auto n_keys = static_cast<size_t>(shape.n_keys());
-    std::vector<float> all(d * static_cast<size_t>(n_attended) *
-                               static_cast<size_t>(shape.n_head_kv),
-                           7.0F);
+    std::vector<float> all(
+        d * static_cast<size_t>(n_attended) * static_cast<size_t>(shape.n_head_kv), 7.0F);
     for (size_t head = 0; head < static_cast<size_t>(shape.n_head_kv); ++head) {
-      std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(head * n_keys * d), n_keys * d,
-                  all.begin() +
-                      static_cast<std::ptrdiff_t>(head * static_cast<size_t>(n_attended) * d));
+      std::copy_n(
+          rows.begin() + static_cast<std::ptrdiff_t>(head * n_keys * d), n_keys * d,
+          all.begin() + static_cast<std::ptrdiff_t>(head * static_cast<size_t>(n_attended) * d));
     }
     std::vector<char> stored(ggml_nbytes(arena));
     if (layer.type == GGML_TYPE_F32) {
@@ -250,9 +257,9 @@ struct Tally {
 };
 
 /// Scores equal within `tolerance` of the largest, kept sets equal but for tokens whose score is
-/// within kMargin tolerances of the cut.
+/// within kMargin tolerances of the cut. Close calls are counted unless `many_close_calls`.
 void compare(const std::vector<float>& got, const Doubles& want, const ReferenceShape& shape,
-             double tolerance, Tally& tally) {
+             double tolerance, Tally& tally, bool many_close_calls = false) {
   ASSERT_EQ(got.size(), want.size());
   double largest = 1e-30;
   for (const double x : want) largest = std::max(largest, std::abs(x));
@@ -278,6 +285,7 @@ void compare(const std::vector<float>& got, const Doubles& want, const Reference
         ASSERT_LE(std::abs(scores[static_cast<size_t>(i)] - cut), kMargin * tolerance * largest)
             << "slot " << i << " of head " << head << ", " << n_keep << " kept";
       }
+      if (many_close_calls) continue;
       tally.n_decisions += shape.n_held;
       tally.n_closest += static_cast<int64_t>(different.size());
     }
@@ -306,10 +314,8 @@ class PolicyReference : public testing::TestWithParam<ggml_type> {
       for (const ReferenceShape& shape : kShapes) {
         SCOPED_TRACE(testing::Message() << kind.name << " " << shape.n_head << ":"
                                         << shape.n_head_kv << " n_held " << shape.n_held);
-        for (int repeat = 0; repeat < 3; ++repeat) {
-          check(make_layer(rng, shape, GetParam(), kind), kind);
-          if (HasFatalFailure()) return;
-        }
+        check(make_layer(rng, shape, GetParam(), kind), kind);
+        if (HasFatalFailure()) return;
       }
     }
   }
@@ -319,10 +325,6 @@ class PolicyReference : public testing::TestWithParam<ggml_type> {
               kMaxShareOfClosest * static_cast<double>(tally.n_decisions));
     RecordProperty("worst_error", std::to_string(tally.worst));
     RecordProperty("close_calls", static_cast<int>(tally.n_closest));
-    if (std::getenv("SHOW") != nullptr) {
-      printf("worst %g close %ld of %ld\n", tally.worst, long(tally.n_closest),
-             long(tally.n_decisions));
-    }
   }
 };
 
@@ -345,7 +347,7 @@ TEST_P(PolicyReference, SnapKv) {
         compare(production_scores(*policy, layer),
                 reference_snapkv(layer.shape, layer.rounded_q(), layer.k,
                                  group == GroupReduction::kMax, reference_pool, kernel),
-                layer.shape, kind.is_huge ? kHugeTolerance : kTolerance, tally);
+                layer.shape, kind.is_huge ? kHugeTolerance : kTolerance, tally, kind.is_huge);
       }
     }
   });
@@ -365,10 +367,6 @@ TEST_P(PolicyReference, SnapKvOfExactQueries) {
             layer.shape, kRoundedQueryTolerance[type], tally);
   });
   EXPECT_LE(static_cast<double>(tally.n_closest), 0.05 * static_cast<double>(tally.n_decisions));
-  if (std::getenv("SHOW") != nullptr) {
-    printf("worst %g close %ld of %ld\n", tally.worst, long(tally.n_closest),
-           long(tally.n_decisions));
-  }
 }
 
 TEST_P(PolicyReference, TheOtherAttentionFormsScoreAsSnapKv) {
@@ -429,10 +427,10 @@ TEST_P(PolicyReference, Mix) {
   Tally tally;
   const auto policy = kv::make_policy("mix", {});
   for_every_layer([&](const Layer& layer, const KeyKind& kind) {
-    compare(production_scores(*policy, layer),
-            reference_mix(layer.shape, layer.rounded_q(), layer.k, layer.v,
-                          ReferencePool::kAverage, 5),
-            layer.shape, kind.is_huge ? kHugeTolerance : 10 * kTolerance, tally);
+    compare(
+        production_scores(*policy, layer),
+        reference_mix(layer.shape, layer.rounded_q(), layer.k, layer.v, ReferencePool::kAverage, 5),
+        layer.shape, kMixTolerance, tally, kind.is_huge || kind.is_equal);
   });
   expect_few_close_calls(tally);
 }
@@ -441,10 +439,9 @@ TEST_P(PolicyReference, Mix) {
 TEST_P(PolicyReference, DegenerateLayersHaveFiniteScores) {
   Rng rng(5);
   for (const int n_held : {1, 2, 8}) {
-    Layer layer = make_layer(rng,
-                             {.n_head = 2, .n_head_kv = 1, .head_dim = 32, .n_held = n_held,
-                              .n_observed = 1},
-                             GetParam(), key_kinds()[0]);
+    Layer layer = make_layer(
+        rng, {.n_head = 2, .n_head_kv = 1, .head_dim = 32, .n_held = n_held, .n_observed = 1},
+        GetParam(), key_kinds()[0]);
     for (int variant = 0; variant < 2; ++variant) {
       for (size_t i = 0; i < layer.k.size(); ++i) {
         layer.k[i] = variant == 0 ? 0.0F : layer.k[i % 32] * ((i / 32) % 2 == 0 ? 1.0F : -1.0F);

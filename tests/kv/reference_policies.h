@@ -16,7 +16,7 @@ struct ReferenceShape {
   int n_head = 1;
   int n_head_kv = 1;  // divides n_head
   int head_dim = 1;
-  int n_held = 1;     // keys that are ranked
+  int n_held = 1;  // keys that are ranked
   int n_observed = 0;
   /// The observing rows' own keys follow the held ones and are dropped; without, they are the last
   /// of the held ones.

@@ -105,14 +105,13 @@ PromptRun::PromptRun(TinyWorld& world, kv::Policy* policy, const RunOptions& opt
   protection_ = engine::protect(world.prompt(), budget, window);
   std::vector<int> block_rows;
   for (const engine::BlockPlan& block : blocks_) block_rows.push_back(block.n_tokens());
-  plan_ = kv::plan_budget(
-      {.block_rows = block_rows,
-       .budget = budget,
-       .strict = options.strict,
-       .evict_only_at_end = policy != nullptr && policy->evicts_only_at_end(),
-       .n_proxy = policy != nullptr && policy->needs_question() ? window : 0,
-       .n_decode = options.n_decode,
-       .n_protected = protection_.n_protected});
+  plan_ = kv::plan_budget({.block_rows = block_rows,
+                           .budget = budget,
+                           .strict = options.strict,
+                           .evict_only_at_end = policy != nullptr && policy->evicts_only_at_end(),
+                           .n_proxy = policy != nullptr && policy->needs_question() ? window : 0,
+                           .n_decode = options.n_decode,
+                           .n_protected = protection_.n_protected});
   sequence_ = std::make_unique<engine::Sequence>(
       world.model(), world.backends(),
       engine::SequenceOptions{.n_arena = plan_.n_arena,
@@ -137,9 +136,9 @@ int PromptRun::n_proxy_of_next() const {
 void PromptRun::step() {
   const kv::BlockStep& step = next_step();
   const bool is_last = next_block_ + 1 == blocks_.size();
-  logits_ = sequence_->append(
-      world_.slice(n_done_, n_done_ + step.n_rows), step.n_after, /*want_logits=*/is_last,
-      /*rows_are_proxies=*/is_last && step.n_rows >= sequence_->n_proxy());
+  logits_ = sequence_->append(world_.slice(n_done_, n_done_ + step.n_rows), step.n_after,
+                              /*want_logits=*/is_last,
+                              /*rows_are_proxies=*/is_last && step.n_rows >= sequence_->n_proxy());
   n_done_ += step.n_rows;
   ++next_block_;
 }

@@ -1,5 +1,5 @@
-// A budgeted sequence on a tiny random model, driven as engine::prefill and engine::decode drive it,
-// with rows of noise where a picture's embeddings would be.
+// A budgeted sequence on a tiny random model, driven as engine::prefill and engine::decode drive
+// it, with rows of noise where a picture's embeddings would be.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,106 @@
+#include "engine/protection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace plateau::engine {
+namespace {
+
+std::vector<model::Token> tokens(int n) { return std::vector<model::Token>(static_cast<size_t>(n), 7); }
+
+/// n_before of text, a picture of 2 x 2 tiles of 2 x 3 tokens and a thumbnail, n_after of text.
+PromptPlan with_picture(int n_before, int n_after) {
+  PromptPlan plan;
+  plan.add_text(tokens(n_before));
+  plan.add_marker(tokens(1), /*binds_next=*/true);
+  for (int tile = 0; tile < 4; ++tile) {
+    plan.add_visual({.image = 0,
+                     .unit = tile,
+                     .n_grid_rows = 2,
+                     .n_grid_cols = 3,
+                     .plane = 0,
+                     .grid_h0 = tile / 2 * 2,
+                     .grid_w0 = tile % 2 * 3});
+  }
+  plan.add_visual({.image = 0, .unit = 4, .n_grid_rows = 2, .n_grid_cols = 3, .plane = 1});
+  plan.add_marker(tokens(1), /*binds_next=*/false);
+  plan.add_text(tokens(n_after));
+  return plan;
+}
+
+std::vector<int> protected_tokens(const Protection& protection) {
+  std::vector<int> result;
+  for (size_t i = 0; i < protection.info.size(); ++i) {
+    if (protection.info[i].is_protected) result.push_back(static_cast<int>(i));
+  }
+  return result;
+}
+
+TEST(Protection, TextAndMarkersStay) {
+  const Protection protection = protect(with_picture(6, 5), /*budget=*/100, /*n_window=*/4);
+  EXPECT_THAT(protected_tokens(protection),
+              testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 37, 38, 39, 40, 41, 42));
+  EXPECT_EQ(protection.n_protected, 13);
+  EXPECT_EQ(protection.n_evictable_text, 0);
+}
+
+TEST(Protection, TheFirstTokensStayWhateverTheyAre) {
+  EXPECT_THAT(protected_tokens(protect(with_picture(0, 1), 100, 4)),
+              testing::ElementsAre(0, 1, 2, 3, 31, 32));
+  EXPECT_THAT(protected_tokens(protect(with_picture(2, 0), 100, 4)),
+              testing::ElementsAre(0, 1, 2, 3, 33));
+}
+
+// The oldest text beyond half the budget competes with the rest, except the sinks.
+TEST(Protection, LongTextKeepsItsLatestHalfBudget) {
+  const Protection protection = protect(with_picture(30, 10), /*budget=*/40, /*n_window=*/4);
+  EXPECT_EQ(protection.n_evictable_text, 20);
+  std::vector<int> want = {0, 1, 2, 3};                         // sinks
+  for (int token = 20; token < 31; ++token) want.push_back(token);  // text and opening marker
+  for (int token = 61; token < 72; ++token) want.push_back(token);
+  EXPECT_EQ(protected_tokens(protection), want);
+  EXPECT_EQ(protection.n_protected, static_cast<int>(want.size()));
+}
+
+TEST(Protection, TheWindowIsTheLeastThatStays) {
+  const Protection protection = protect(with_picture(30, 10), /*budget=*/8, /*n_window=*/16);
+  EXPECT_EQ(protection.n_evictable_text, 40 - 16);
+}
+
+TEST(Protection, WithoutABudgetNothingNeedsIt) {
+  const Protection protection = protect(with_picture(30, 10), /*budget=*/0, /*n_window=*/16);
+  EXPECT_EQ(protection.n_protected, 0);
+  EXPECT_EQ(protection.n_evictable_text, 0);
+  EXPECT_TRUE(protected_tokens(protection).empty());
+}
+
+// Coordinates of the whole picture, not of the tile; the thumbnail has its own plane.
+TEST(Protection, TokensKnowTheirPlaceOnTheGrid) {
+  const PromptPlan plan = with_picture(6, 5);
+  const Protection protection = protect(plan, 100, 4);
+  ASSERT_EQ(static_cast<int64_t>(protection.info.size()), plan.n_tokens());
+  for (size_t i = 0; i < protection.info.size(); ++i) {
+    EXPECT_EQ(protection.info[i].position, static_cast<int32_t>(i));
+  }
+  const auto expect_at = [&](size_t token, int plane, int h, int w) {
+    EXPECT_EQ(protection.info[token].image, plane < 0 ? -1 : 0) << token;
+    EXPECT_EQ(protection.info[token].plane, plane) << token;
+    EXPECT_EQ(protection.info[token].h, h) << token;
+    EXPECT_EQ(protection.info[token].w, w) << token;
+  };
+  expect_at(0, -1, 0, 0);
+  expect_at(6, -1, 0, 0);        // marker
+  expect_at(7, 0, 0, 0);         // first tile
+  expect_at(7 + 4, 0, 1, 1);     // its second row
+  expect_at(7 + 6, 0, 0, 3);     // second tile: to the right
+  expect_at(7 + 12 + 5, 0, 3, 2);  // third tile: below
+  expect_at(7 + 18 + 5, 0, 3, 5);  // fourth tile
+  expect_at(7 + 24 + 5, 1, 1, 2);  // thumbnail
+  expect_at(37, -1, 0, 0);
+}
+
+}  // namespace
+}  // namespace plateau::engine
