@@ -1,5 +1,6 @@
 #include "arrays/npy.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>

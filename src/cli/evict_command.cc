@@ -107,6 +107,10 @@ int evict(const EvictOptions& o) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[--budget] expected the number of keys to keep per kv head, got none");
   }
+  if (o.budget && *o.budget < 1) {
+    throw_error(ErrorCode::kInvalidArgument, "[--budget] expected at least 1 key, got {}",
+                *o.budget);
+  }
   const InputArrays arrays(o);
   if (o.out != "-") require_writable(o.out);
   engine::OfflineEviction eviction = o.eviction;

@@ -19,16 +19,17 @@ struct Segment {
   int image = -1;
 };
 
-/// A marker that stands for a picture while the template is rendered; in no user text.
+/// A marker that stands for a picture while the template is rendered; in no user text, whose parts
+/// are searched as they will stand: one after another.
 std::string placeholder_stem(const std::vector<Message>& messages) {
+  std::string text;
+  for (const Message& message : messages) {
+    for (const ContentPart& part : message.content) {
+      if (const auto* text_part = std::get_if<TextPart>(&part)) text += text_part->text;
+    }
+  }
   std::string stem = "[[plateau-picture";
-  const auto occurs = [&](const Message& message) {
-    return std::any_of(message.content.begin(), message.content.end(), [&](const auto& part) {
-      const auto* text = std::get_if<TextPart>(&part);
-      return text != nullptr && text->text.find(stem) != std::string::npos;
-    });
-  };
-  while (std::any_of(messages.begin(), messages.end(), occurs)) stem += "-";
+  while (text.find(stem) != std::string::npos) stem += "-";
   return stem;
 }
 

@@ -8,18 +8,19 @@ namespace plateau::kv {
 namespace {
 
 void require_room(const BudgetRequest& request, int n_next_block_max) {
+  if (request.strict && request.budget < request.n_protected + n_next_block_max) {
+    throw_error(
+        ErrorCode::kInvalidArgument,
+        "[--kv-budget] expected at least {} tokens in strict mode ({} always kept, {} for a "
+        "block), got {}; try a smaller --block",
+        request.n_protected + n_next_block_max, request.n_protected, n_next_block_max,
+        request.budget);
+  }
   if (request.budget < request.n_protected) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[--kv-budget] expected at least {} tokens, those that are always kept (the first "
                 "ones, picture markers, instruction and question), got {}",
                 request.n_protected, request.budget);
-  }
-  if (request.strict && request.budget < request.n_protected + n_next_block_max) {
-    throw_error(ErrorCode::kInvalidArgument,
-                "[--kv-budget] expected at least {} tokens in strict mode ({} always kept, {} for a "
-                "block), got {}; try a smaller --block",
-                request.n_protected + n_next_block_max, request.n_protected, n_next_block_max,
-                request.budget);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "arrays/array_bytes.h"
 #include "arrays/expect_error.h"
 

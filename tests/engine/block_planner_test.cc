@@ -23,7 +23,9 @@ namespace {
 using test::draw;
 using testing::ElementsAre;
 
-std::vector<model::Token> tokens(int n) { return std::vector<model::Token>(static_cast<size_t>(n), 7); }
+std::vector<model::Token> tokens(int n) {
+  return std::vector<model::Token>(static_cast<size_t>(n), 7);
+}
 
 void add_tiles(PromptPlan& plan, int n, int n_rows, int n_cols, int image = 0) {
   for (int unit = 0; unit < n; ++unit) {

@@ -9,7 +9,9 @@
 namespace plateau::engine {
 namespace {
 
-std::vector<model::Token> tokens(int n) { return std::vector<model::Token>(static_cast<size_t>(n), 7); }
+std::vector<model::Token> tokens(int n) {
+  return std::vector<model::Token>(static_cast<size_t>(n), 7);
+}
 
 /// n_before of text, a picture of 2 x 2 tiles of 2 x 3 tokens and a thumbnail, n_after of text.
 PromptPlan with_picture(int n_before, int n_after) {
@@ -58,7 +60,7 @@ TEST(Protection, TheFirstTokensStayWhateverTheyAre) {
 TEST(Protection, LongTextKeepsItsLatestHalfBudget) {
   const Protection protection = protect(with_picture(30, 10), /*budget=*/40, /*n_window=*/4);
   EXPECT_EQ(protection.n_evictable_text, 20);
-  std::vector<int> want = {0, 1, 2, 3};                         // sinks
+  std::vector<int> want = {0, 1, 2, 3};                             // sinks
   for (int token = 20; token < 31; ++token) want.push_back(token);  // text and opening marker
   for (int token = 61; token < 72; ++token) want.push_back(token);
   EXPECT_EQ(protected_tokens(protection), want);
@@ -92,10 +94,10 @@ TEST(Protection, TokensKnowTheirPlaceOnTheGrid) {
     EXPECT_EQ(protection.info[token].w, w) << token;
   };
   expect_at(0, -1, 0, 0);
-  expect_at(6, -1, 0, 0);        // marker
-  expect_at(7, 0, 0, 0);         // first tile
-  expect_at(7 + 4, 0, 1, 1);     // its second row
-  expect_at(7 + 6, 0, 0, 3);     // second tile: to the right
+  expect_at(6, -1, 0, 0);          // marker
+  expect_at(7, 0, 0, 0);           // first tile
+  expect_at(7 + 4, 0, 1, 1);       // its second row
+  expect_at(7 + 6, 0, 0, 3);       // second tile: to the right
   expect_at(7 + 12 + 5, 0, 3, 2);  // third tile: below
   expect_at(7 + 18 + 5, 0, 3, 5);  // fourth tile
   expect_at(7 + 24 + 5, 1, 1, 2);  // thumbnail

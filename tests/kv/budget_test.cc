@@ -130,6 +130,9 @@ TEST(Budget, TooSmallSaysHowMuchIsNeeded) {
       error_of({.block_rows = blocks, .budget = 103, .strict = true, .n_protected = 40});
   EXPECT_THAT(strict, HasSubstr("at least 104 tokens"));
   EXPECT_THAT(strict, HasSubstr("--block"));
+  // The whole need at once, however small the budget is.
+  EXPECT_THAT(error_of({.block_rows = blocks, .budget = 1, .strict = true, .n_protected = 40}),
+              HasSubstr("at least 104 tokens"));
   EXPECT_EQ(error_of({.block_rows = blocks, .budget = 104, .strict = true, .n_protected = 40}), "");
 }
 
