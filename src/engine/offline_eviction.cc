@@ -36,7 +36,7 @@ void check_floats(const Array& array, const char* what) {
 }
 
 [[noreturn]] void wrong_shape(const Array& array, const char* what, const std::string& expected) {
-  throw_error(ErrorCode::kInvalidArgument, "[{}] expected {} of shape {}, got {}", array.where,
+  throw_error(ErrorCode::kCorrupt, "[{}] expected {} of shape {}, got {}", array.where,
               what, expected, arrays::shape_text(array.shape));
 }
 

@@ -1,5 +1,5 @@
 // Everything about a request that is known before any work: pictures, prompt, blocks, budget.
-// Tested by tests/engine/request_plan_test.cc.
+// Tested by tests/engine/engine_test.cc.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 //      policy adds proxy queries: the latest text rows, run again as extra rows that are not kept.
 //   3. The highest scores stay, per layer and kv head.
 //
-// Tested by tests/engine/sequence_test.cc.
+// Tested by tests/kv/policy_properties_test.cc and tests/kv/eviction_oracle_test.cc.
 #pragma once
 
 #include <cstdint>

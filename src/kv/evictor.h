@@ -1,5 +1,5 @@
 // One eviction over all layers: score, select, compact, and the slot map kept true to it.
-// Tested by tests/kv/evictor_test.cc and, over all policies, tests/kv/policy_properties_test.cc.
+// Tested by tests/kv/policy_properties_test.cc, over all policies.
 #pragma once
 
 #include <functional>

@@ -178,8 +178,8 @@ TEST_F(EvictCommand, RefusesShapesThatDoNotFit) {
                           const std::string& option, const std::string& part) {
     write(name, npy_f32(shape, std::vector<float>(n, 1)));
     const std::string keys = option == "--keys" ? "" : "--keys K.npy ";
-    expect_refused(2, part, keys + "--policy keydiff --budget 2 " + option + " " + name);
-    expect_refused(2, name, keys + "--policy keydiff --budget 2 " + option + " " + name);
+    expect_refused(3, part, keys + "--policy keydiff --budget 2 " + option + " " + name);
+    expect_refused(3, name, keys + "--policy keydiff --budget 2 " + option + " " + name);
   };
   expect("a.npy", "(12, 2)", 24, "--keys", "[12, 2]");
   expect("a.npy", "(1, 2, 6, 2)", 24, "--keys", "[1, 2, 6, 2]");
