@@ -61,7 +61,7 @@ BudgetPlan plan_budget(const BudgetRequest& request) {
   BudgetPlan plan;
   const int room = request.strict
                        ? std::max(1, std::min(n_next_block_max, (budget - request.n_protected) / 4))
-                       : n_next_block_max;
+                       : std::max(n_next_block_max, request.block_rows.front() - budget);
   plan.n_decode_limit = request.strict ? budget : budget + room;
   plan.n_decode_keep = plan.n_decode_limit - room;
   plan.n_arena = plan.n_decode_limit + request.n_proxy;

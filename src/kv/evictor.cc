@@ -34,6 +34,8 @@ void evict(const Policy& policy, const Signals& signals, int n_head,
   PLATEAU_CHECK(signals.size() == static_cast<size_t>(slots.n_layer()));
   const auto n_held = static_cast<size_t>(slots.n_held());
   std::vector<uint8_t> is_protected(n_held);
+  // All layers are selected before any is compacted: a score that is refused leaves the cache whole.
+  std::vector<KeptSlots> kept(static_cast<size_t>(slots.n_layer()));
   for (int il = 0; il < slots.n_layer(); ++il) {
     const LayerSlots layer = layer_slots(slots, il, n_head, info);
     const Stopwatch scoring;
@@ -41,24 +43,25 @@ void evict(const Policy& policy, const Signals& signals, int n_head,
     times.score_ms += scoring.ms();
 
     const Stopwatch selecting;
-    KeptSlots kept;
     for (size_t head = 0; head < layer.tokens.size(); ++head) {
       for (size_t slot = 0; slot < n_held; ++slot) {
         is_protected[slot] = info[static_cast<size_t>(layer.tokens[head][slot])].is_protected;
       }
-      kept.push_back(
+      kept[static_cast<size_t>(il)].push_back(
           select_kept(std::span(scores).subspan(head * n_held, n_held), is_protected, n_keep));
     }
     times.select_ms += selecting.ms();
-
-    const Stopwatch compacting;
-    compact_layer(cache, il, kept);
-    for (size_t head = 0; head < kept.size(); ++head) {
-      slots.keep(il, static_cast<int>(head), kept[head]);
+  }
+  const Stopwatch compacting;
+  for (int il = 0; il < slots.n_layer(); ++il) {
+    const KeptSlots& of_layer = kept[static_cast<size_t>(il)];
+    compact_layer(cache, il, of_layer);
+    for (size_t head = 0; head < of_layer.size(); ++head) {
+      slots.keep(il, static_cast<int>(head), of_layer[head]);
     }
-    times.compact_ms += compacting.ms();
   }
   slots.finish_keep(n_keep);
+  times.compact_ms += compacting.ms();
 #ifndef NDEBUG
   slots.check_integrity();
 #endif
