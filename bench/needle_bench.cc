@@ -4,8 +4,9 @@
 //   plateau needle --out DIR --count 50
 //   needle_bench --set DIR --model T.gguf --mmproj V.gguf --settings full,snapkv:256,resize:258
 //
-// A setting is "full", POLICY:BUDGET, or resize:TOKENS (lower resolution, full cache); with --blocks,
-// each runs for every block size. Output: one line of JSON per setting, with the standard error.
+// A setting is "full", POLICY:BUDGET, or resize:TOKENS (lower resolution, full cache); with
+// --blocks, each runs for every block size. Output: one line of JSON per setting, with the standard
+// error.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -105,20 +106,21 @@ void answer(const Request& request, const engine::RequestPlan& plan, engine::Loa
                              .policy_options = request.kv.policy_options},
                             plan.protection.info);
   if (plan.policy && plan.policy->needs_question()) {
-    sequence.set_proxies(engine::question_rows(plan.prompt, sequence.runner(),
-                                               request.kv.policy_options.window));
+    sequence.set_proxies(
+        engine::question_rows(plan.prompt, sequence.runner(), request.kv.policy_options.window));
   }
-  engine::PrefillResult prefilled = engine::prefill(plan.prompt, plan.blocks, plan.budget, sequence,
-                                                    &units, [](int, int64_t) {});
+  engine::PrefillResult prefilled =
+      engine::prefill(plan.prompt, plan.blocks, plan.budget, sequence, &units, [](int, int64_t) {});
   tally.kept += sequence.n_held();
   model::Sampler sampler(request.sampling);
   std::string text;
-  engine::decode(std::move(prefilled.logits),
-                 {.max_new_tokens = request.max_new_tokens,
-                  .first_position = plan.prompt.next_position(),
-                  .n_recent = plan.n_recent},
-                 plan.budget, loaded.language_model.vocab(), sampler, sequence, [] {},
-                 [&](const std::string& piece) { text += piece; });
+  engine::decode(
+      std::move(prefilled.logits),
+      {.max_new_tokens = request.max_new_tokens,
+       .first_position = plan.prompt.next_position(),
+       .n_recent = plan.n_recent},
+      plan.budget, loaded.language_model.vocab(), sampler, sequence, [] {},
+      [&](const std::string& piece) { text += piece; });
   ++tally.n;
   tally.n_right += text == question.answer ? 1 : 0;
   tally.visual_tokens += static_cast<double>(plan.prompt.n_visual_tokens());
@@ -130,7 +132,8 @@ void print(const Setting& setting, const Tally& tally) {
   const double n = tally.n;
   const double accuracy = tally.n_right / n;
   fmt::print(
-      "{{\"bench\": \"needle\", \"setting\": \"{}\", \"block\": {}, \"n\": {}, \"accuracy\": {:.3f}, "
+      "{{\"bench\": \"needle\", \"setting\": \"{}\", \"block\": {}, \"n\": {}, \"accuracy\": "
+      "{:.3f}, "
       "\"standard_error\": {:.3f}, \"visual_tokens\": {:.0f}, \"kept\": {:.0f}, \"prefill_ms\": "
       "{:.0f}, \"answers_hash\": \"{:016x}\"}}\n",
       setting.name, setting.block, tally.n, accuracy, std::sqrt(accuracy * (1 - accuracy) / n),

@@ -4,8 +4,8 @@
 //   prefill_bench profile --sizes 4096 --budget 1024           where our time goes
 //   prefill_bench memory  --sizes 16384 --budget 1024          KV bytes and peak anonymous memory
 //
-// Without --model, a model of half a billion random parameters (qwen2's shape, q8_0) is written to the
-// temporary directory first. Output: one line of JSON per measurement.
+// Without --model, a model of half a billion random parameters (qwen2's shape, q8_0) is written to
+// the temporary directory first. Output: one line of JSON per measurement.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,6 +36,7 @@ struct BenchOptions {
   std::vector<int> sizes = {512, 1024, 2048};
   int budget = 0;
   int block = 512;
+  bool strict = false;
   std::string policy = "snapkv";
   int n_threads = 2;
   int repeats = 3;
@@ -55,7 +56,8 @@ std::string model_path(const BenchOptions& options) {
 std::vector<int32_t> random_tokens(int n, int n_vocab) {
   std::mt19937 rng(1);
   std::vector<int32_t> tokens(static_cast<size_t>(n));
-  for (int32_t& token : tokens) token = static_cast<int32_t>(rng() % static_cast<uint32_t>(n_vocab));
+  for (int32_t& token : tokens)
+    token = static_cast<int32_t>(rng() % static_cast<uint32_t>(n_vocab));
   return tokens;
 }
 
@@ -82,14 +84,15 @@ Ours run_ours(const model::LanguageModel& model, const model::Backends& backends
   }
   const kv::BudgetPlan plan = kv::plan_budget({.block_rows = block_rows,
                                                .budget = options.budget,
+                                               .strict = options.strict,
                                                .n_proxy = proxies ? policy_options.window : 0,
                                                .n_decode = 32,
                                                .n_protected = 4});
   std::vector<kv::TokenInfo> info(tokens.size());
   for (size_t i = 0; i < info.size(); ++i) info[i].position = static_cast<int32_t>(i);
   for (size_t i = 0; i < 4; ++i) info[i].is_protected = true;
-  engine::Sequence sequence(model, backends,
-                            {.n_arena = plan.n_arena, .policy = policy.get()}, std::move(info));
+  engine::Sequence sequence(model, backends, {.n_arena = plan.n_arena, .policy = policy.get()},
+                            std::move(info));
   if (tap) sequence.runner().set_tap(tap);
   const auto rows_of = [&](size_t begin, size_t count) {
     engine::Rows rows;
@@ -186,9 +189,10 @@ void profile(const BenchOptions& options) {
     parts["score"] = ours.score_ms;
     parts["select"] = ours.select_ms;
     parts["compact"] = ours.compact_ms;
-    fmt::print("{{\"bench\": \"profile\", \"tokens\": {}, \"budget\": {}, \"block\": {}, \"policy\": "
-               "\"{}\", \"total_ms\": {:.0f}",
-               size, options.budget, options.block, options.policy, ours.ms);
+    fmt::print(
+        "{{\"bench\": \"profile\", \"tokens\": {}, \"budget\": {}, \"block\": {}, \"policy\": "
+        "\"{}\", \"total_ms\": {:.0f}",
+        size, options.budget, options.block, options.policy, ours.ms);
     for (const auto& [part, ms] : parts) {
       fmt::print(", \"{}\": {:.4f}", part, ms / ours.ms);
     }
@@ -205,10 +209,11 @@ void memory(const BenchOptions& options) {
     const std::vector<int32_t> tokens = random_tokens(size, model.config().n_vocab);
     AnonWatch watch;
     const Ours ours = run_ours(model, backends, options, tokens);
-    fmt::print("{{\"bench\": \"memory\", \"tokens\": {}, \"budget\": {}, \"arena\": {}, \"kv_bytes\": "
-               "{}, \"peak_anon_bytes\": {}, \"tok_s\": {:.1f}}}\n",
-               size, options.budget, ours.n_arena, ours.kv_bytes, watch.peak_bytes(),
-               1000.0 * size / ours.ms);
+    fmt::print(
+        "{{\"bench\": \"memory\", \"tokens\": {}, \"budget\": {}, \"arena\": {}, \"kv_bytes\": "
+        "{}, \"peak_anon_bytes\": {}, \"tok_s\": {:.1f}}}\n",
+        size, options.budget, ours.n_arena, ours.kv_bytes, watch.peak_bytes(),
+        1000.0 * size / ours.ms);
     std::fflush(stdout);
   }
 }
@@ -219,14 +224,14 @@ int main(int argc, char** argv) {
   BenchOptions options;
   CLI::App app("Prefill against the pinned llama.cpp", "prefill_bench");
   app.require_subcommand(1);
-  for (const auto& [name, run] :
-       std::map<std::string, void (*)(const BenchOptions&)>{
+  for (const auto& [name, run] : std::map<std::string, void (*)(const BenchOptions&)>{
            {"compare", compare}, {"profile", profile}, {"memory", memory}}) {
     CLI::App* command = app.add_subcommand(name);
     command->add_option("--model", options.model);
     command->add_option("--sizes", options.sizes)->delimiter(',');
     command->add_option("--budget", options.budget);
     command->add_option("--block", options.block);
+    command->add_flag("--strict", options.strict);
     command->add_option("--policy", options.policy);
     command->add_option("--threads", options.n_threads);
     command->add_option("--repeats", options.repeats);
