@@ -19,9 +19,9 @@ struct SamplingOptions {
 /// How pictures become tokens.
 struct ImageOptions {
   // Behaviour.
-  int max_tiles = 0;      // cap on tiles per picture; 0: native detail, as many as it needs
+  int max_tiles = 0;              // cap on tiles per picture; 0: native detail, as many as it needs
   int64_t max_visual_tokens = 0;  // lower the resolution until all pictures fit; 0: no cap
-  bool thumbnail = true;  // append the whole picture as one more tile, as the family does
+  bool thumbnail = true;          // append the whole picture as one more tile, as the family does
   // Limits.
   int64_t max_pixels = 1'000'000'000;          // refuse larger pictures from their header
   int64_t max_spool_bytes = int64_t{4} << 30;  // temporary disc space for one picture
@@ -57,7 +57,7 @@ enum class BlockUnit { kTokens, kTile, kRow, kFrame };
 /// How much of the prompt the cache keeps, and which part.
 struct KvOptions {
   // Behaviour.
-  int budget = 0;               // M: tokens kept per layer and kv head; 0: all
+  int budget = 0;                 // M: tokens kept per layer and kv head; 0: all
   std::string policy = "snapkv";  // a name from the policy registry
   PolicyOptions policy_options = {};
   bool strict = false;  // evict before each block, so that the arena never exceeds the budget

@@ -55,8 +55,9 @@ struct ImageReport {
   int n_tiles = 0;  // with the thumbnail
   int64_t tokens_made = 0;
   int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
-  // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv head)
-  // pairs that still held it when decoding began: [grid_cols, grid_rows]. Only where asked for.
+  // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv
+  // head) pairs that still held it when decoding began: [grid_cols, grid_rows]. Only where asked
+  // for.
   int grid_cols = 0;
   int grid_rows = 0;
   std::vector<float> kept_share;
@@ -117,8 +118,8 @@ struct RequestCallbacks {
   std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
   std::function<void(const Progress&)> on_progress;
   std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept positions
-  std::function<void(std::string_view)> on_text;  // whole UTF-8 characters
-  std::function<bool()> should_cancel;            // polled within each block
+  std::function<void(std::string_view)> on_text;         // whole UTF-8 characters
+  std::function<bool()> should_cancel;                   // polled within each block
 };
 
 }  // namespace plateau

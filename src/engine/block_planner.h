@@ -26,13 +26,15 @@ struct BlockPlan {
 
 struct BlockOptions {
   int n_block = 1024;  // b: the largest block, in tokens
-  /// The bulk stage: while blocks still fit `budget`, they may be as large as n_bulk. 0: no bulk stage.
+  /// The bulk stage: while blocks still fit `budget`, they may be as large as n_bulk. 0: no bulk
+  /// stage.
   int n_bulk = 0;
   int64_t budget = 0;
 };
 
 /// Rules, in this order:
-///  1. No block is larger than n_block tokens; in the bulk stage, than what is left of the budget or
+///  1. No block is larger than n_block tokens; in the bulk stage, than what is left of the budget
+///  or
 ///     n_bulk, where that is more.
 ///  2. A visual unit is never cut when it fits one block; when it does not, it is cut at its grid
 ///     rows; a grid row that does not fit is cut anywhere.

@@ -68,8 +68,8 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
                     encoder_batch(loaded.options, loaded.encoder->config()));
   }
   if (plan.policy && plan.policy->needs_question()) {
-    sequence.set_proxies(engine::question_rows(plan.prompt, sequence.runner(),
-                                               request.kv.policy_options.window));
+    sequence.set_proxies(
+        engine::question_rows(plan.prompt, sequence.runner(), request.kv.policy_options.window));
   }
   const auto on_block = [&](int block, int64_t tokens_done) {
     usage.kv_kept_max = std::max<int64_t>(usage.kv_kept_max, sequence.n_held());
@@ -120,6 +120,9 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
 }  // namespace
 
 struct Engine::Impl {
+  Impl(const EngineOptions& options, const std::function<bool(float)>& on_progress)
+      : loaded(options, on_progress) {}
+
   engine::LoadedModel loaded;
 };
 
@@ -129,7 +132,7 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 
 Engine Engine::open(const EngineOptions& options, const std::function<bool(float)>& on_progress) {
-  return Engine(std::unique_ptr<Impl>(new Impl{engine::LoadedModel(options, on_progress)}));
+  return Engine(std::make_unique<Impl>(options, on_progress));
 }
 
 Answer Engine::run(const Request& request, const RequestCallbacks& callbacks) {

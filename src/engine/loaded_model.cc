@@ -32,10 +32,11 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
     encoder.emplace(options.mmproj_path, backends);
     const int n_embd = language_model.config().n_embd;
     if (encoder->config().n_embd_out != n_embd) {
-      throw_error(ErrorCode::kUnsupported,
-                  "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
-                  "belong together",
-                  options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
+      throw_error(
+          ErrorCode::kUnsupported,
+          "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
+          "belong together",
+          options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
     }
   }
   const std::string& source =

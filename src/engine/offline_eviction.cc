@@ -36,8 +36,8 @@ void check_floats(const Array& array, const char* what) {
 }
 
 [[noreturn]] void wrong_shape(const Array& array, const char* what, const std::string& expected) {
-  throw_error(ErrorCode::kCorrupt, "[{}] expected {} of shape {}, got {}", array.where,
-              what, expected, arrays::shape_text(array.shape));
+  throw_error(ErrorCode::kCorrupt, "[{}] expected {} of shape {}, got {}", array.where, what,
+              expected, arrays::shape_text(array.shape));
 }
 
 OfflineShape check_shapes(const OfflineEviction& in) {
@@ -137,7 +137,7 @@ std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const OfflineSh
   std::map<int32_t, Box> planes;
   int64_t n_cells = 0;
   for (size_t i = 0; i < info.size(); ++i) {
-    std::array<double, 3> thw;
+    std::array<double, 3> thw = {};
     positions.read(static_cast<int64_t>(i) * 3, std::span<double>(thw));
     for (const double x : thw) {
       if (!(std::abs(x) <= kMaxCoordinate) || x != std::floor(x)) {

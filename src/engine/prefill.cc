@@ -61,9 +61,8 @@ PrefillResult prefill(const PromptPlan& prompt, const std::vector<BlockPlan>& bl
     PLATEAU_CHECK(rows.n() == step.n_rows && sequence.n_held() == step.n_before);
 
     const Stopwatch watch;
-    result.logits =
-        sequence.append(rows, step.n_after, /*want_logits=*/is_last,
-                        /*rows_are_proxies=*/is_last && rows.n() >= sequence.n_proxy());
+    result.logits = sequence.append(rows, step.n_after, /*want_logits=*/is_last,
+                                    /*rows_are_proxies=*/is_last && rows.n() >= sequence.n_proxy());
     result.prefill_ms += watch.ms();
     n_done += rows.n();
     on_block(static_cast<int>(i), n_done);

@@ -25,7 +25,7 @@ struct Piece {
   int unit = -1;                     // visual: which tile of it
   int n_grid_rows = 0;               // visual: tokens are n_grid_rows rows of n_grid_cols
   int n_grid_cols = 0;
-  int plane = -1;  // visual: which token grid its coordinates lie on
+  int plane = -1;   // visual: which token grid its coordinates lie on
   int grid_h0 = 0;  // of its first token on that grid
   int grid_w0 = 0;
   int64_t first_position = 0;  // of its first token

@@ -19,9 +19,9 @@ struct Protection {
   int64_t n_evictable_text = 0;  // text beyond the limit
 };
 
-/// Always kept: the first kSinks tokens, picture markers, and text. Text longer than half the budget
-/// (but at least `n_window` tokens of it) keeps its latest tokens only; the rest competes by score.
-/// `budget` 0: nothing is evicted, nothing needs protection.
+/// Always kept: the first kSinks tokens, picture markers, and text. Text longer than half the
+/// budget (but at least `n_window` tokens of it) keeps its latest tokens only; the rest competes by
+/// score. `budget` 0: nothing is evicted, nothing needs protection.
 Protection protect(const PromptPlan& prompt, int budget, int n_window);
 
 }  // namespace plateau::engine

@@ -97,8 +97,8 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   } else {
     refuse_pictures_without_encoder(request);
   }
-  plan.prompt = build_prompt(request.messages, layouts, *loaded.chat_template,
-                             loaded.language_model.vocab());
+  plan.prompt =
+      build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
   if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
                 kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
@@ -114,14 +114,14 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   std::vector<int> block_rows;
   for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());
   const bool proxies = plan.policy && plan.policy->needs_question();
-  plan.budget = kv::plan_budget(
-      {.block_rows = block_rows,
-       .budget = budget,
-       .strict = kv.strict,
-       .evict_only_at_end = plan.policy && plan.policy->evicts_only_at_end(),
-       .n_proxy = proxies ? kv.policy_options.window : 0,
-       .n_decode = request.max_new_tokens,
-       .n_protected = plan.protection.n_protected});
+  plan.budget =
+      kv::plan_budget({.block_rows = block_rows,
+                       .budget = budget,
+                       .strict = kv.strict,
+                       .evict_only_at_end = plan.policy && plan.policy->evicts_only_at_end(),
+                       .n_proxy = proxies ? kv.policy_options.window : 0,
+                       .n_decode = request.max_new_tokens,
+                       .n_protected = plan.protection.n_protected});
   plan.n_recent = std::min(kv.policy_options.window,
                            (plan.budget.n_decode_keep - plan.protection.n_protected) / 2);
   return plan;

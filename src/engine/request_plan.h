@@ -27,8 +27,8 @@ struct RequestPlan {
 };
 
 /// Reads picture headers, but no pixels.
-/// Errors: kInvalidArgument (an option, a budget that is too small), those of media::probe_image and
-/// build_prompt, kResourceExhausted (more tokens than can be numbered).
+/// Errors: kInvalidArgument (an option, a budget that is too small), those of media::probe_image
+/// and build_prompt, kResourceExhausted (more tokens than can be numbered).
 RequestPlan plan_request(const Request& request, const LoadedModel& loaded);
 
 }  // namespace plateau::engine

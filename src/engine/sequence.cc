@@ -24,8 +24,8 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   PLATEAU_CHECK(!evicts || options_.policy != nullptr);
   PLATEAU_CHECK(slots_.n_total() + rows.n() <= static_cast<int64_t>(info_.size()));
   const bool observes = evicts && options_.policy->observes();
-  const bool add_proxies = observes && options_.policy->needs_question() && !rows_are_proxies &&
-                           proxies_.n() > 0;
+  const bool add_proxies =
+      observes && options_.policy->needs_question() && !rows_are_proxies && proxies_.n() > 0;
 
   graph::Block block = {.embeddings = rows.embeddings,
                         .positions = rows.positions,
@@ -34,7 +34,8 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   Rows with_proxies;
   if (evicts) {
     block.policy = options_.policy;
-    // Only the question may observe for a policy that asks for it, not what precedes it in the block.
+    // Only the question may observe for a policy that asks for it, not what precedes it in the
+    // block.
     const bool has_question = options_.policy->needs_question() && proxies_.n() > 0;
     block.n_observed =
         std::min(has_question ? proxies_.n() : options_.policy_options.window, rows.n());
@@ -72,8 +73,7 @@ std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n
   const auto recent = static_cast<size_t>(n_recent);
   if (last - n_prompt_ > recent) info_[last - 1 - recent].is_protected = false;
 
-  std::vector<float> logits =
-      append(row, n_keep, /*want_logits=*/true, /*rows_are_proxies=*/false);
+  std::vector<float> logits = append(row, n_keep, /*want_logits=*/true, /*rows_are_proxies=*/false);
   proxies_.append(row.embeddings, row.positions);
   proxies_.keep_last(options_.policy_options.window);
   return logits;

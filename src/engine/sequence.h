@@ -1,5 +1,5 @@
-// One sequence in a budgeted cache: runs a block, and evicts right after it where the budget asks for
-// it (arXiv:2604.16734). Prefill and decoding are both made of these steps.
+// One sequence in a budgeted cache: runs a block, and evicts right after it where the budget asks
+// for it (arXiv:2604.16734). Prefill and decoding are both made of these steps.
 //
 //   1. The block's rows attend to the cache and, causally, to themselves; K and V are appended.
 //   2. Where the step evicts, the policy's signals come out of the same graph. A question-aware

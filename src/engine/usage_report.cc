@@ -23,9 +23,10 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
     if (!note.empty()) usage.notes.push_back(note);
   }
   if (plan.protection.n_evictable_text > 0) {
-    usage.notes.push_back(fmt::format("the oldest {} text tokens may be evicted: text beyond half "
-                                      "the budget is not always kept",
-                                      plan.protection.n_evictable_text));
+    usage.notes.push_back(
+        fmt::format("the oldest {} text tokens may be evicted: text beyond half "
+                    "the budget is not always kept",
+                    plan.protection.n_evictable_text));
   }
   const int n_ctx_train = loaded.language_model.config().n_ctx_train;
   if (plan.prompt.next_position() > n_ctx_train) {

@@ -101,9 +101,8 @@ void GraphBuilder::observe(ggml_tensor* q, int il) {
     const int first = shape_.n_rows - shape_.n_observed;
     PLATEAU_CHECK(shape_.n_observed >= 1 && first >= 0);
     ggml_build_forward_expand(block_.graph, q);
-    ggml_tensor* rows =
-        ggml_view_3d(ctx_, q, q->ne[0], q->ne[1], shape_.n_observed, q->nb[1], q->nb[2],
-                     static_cast<size_t>(first) * q->nb[2]);
+    ggml_tensor* rows = ggml_view_3d(ctx_, q, q->ne[0], q->ne[1], shape_.n_observed, q->nb[1],
+                                     q->nb[2], static_cast<size_t>(first) * q->nb[2]);
     inputs.q = ggml_permute(ctx_, rows, 0, 2, 1, 3);
     inputs.mask = ggml_view_2d(ctx_, block_.mask, block_.mask->ne[0], shape_.n_observed,
                                block_.mask->nb[1], static_cast<size_t>(first) * block_.mask->nb[1]);

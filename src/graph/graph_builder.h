@@ -2,9 +2,9 @@
 // steps that every decoder is written with. Tensor names are llama.cpp's, so that both can be
 // compared.
 //
-// A block's rows are its tokens in order, then its proxy queries. Row i attends to the cached slots and
-// to the rows up to itself; its K and V are stored in slot n_cached + i, where those of proxies are
-// overwritten by what comes next.
+// A block's rows are its tokens in order, then its proxy queries. Row i attends to the cached slots
+// and to the rows up to itself; its K and V are stored in slot n_cached + i, where those of proxies
+// are overwritten by what comes next.
 #pragma once
 
 #include <string>
@@ -34,12 +34,12 @@ struct BlockShape {
 struct BlockGraph {
   ggml_context_ptr context;
   ggml_cgraph* graph = nullptr;
-  ggml_tensor* embeddings = nullptr;  // in: f32 [n_embd, n_rows]
-  ggml_tensor* positions = nullptr;   // in: i32 [n_rows]
-  ggml_tensor* slots = nullptr;       // in: i64 [n_rows], where K and V are stored
-  ggml_tensor* mask = nullptr;        // in: f16 [n_attended, n_rows], 0 or -inf
-  ggml_tensor* last_row = nullptr;    // in: i32 [1]; null without logits
-  ggml_tensor* logits = nullptr;      // out: f32 [n_vocab, 1]; null without logits
+  ggml_tensor* embeddings = nullptr;               // in: f32 [n_embd, n_rows]
+  ggml_tensor* positions = nullptr;                // in: i32 [n_rows]
+  ggml_tensor* slots = nullptr;                    // in: i64 [n_rows], where K and V are stored
+  ggml_tensor* mask = nullptr;                     // in: f16 [n_attended, n_rows], 0 or -inf
+  ggml_tensor* last_row = nullptr;                 // in: i32 [1]; null without logits
+  ggml_tensor* logits = nullptr;                   // out: f32 [n_vocab, 1]; null without logits
   std::vector<std::vector<ggml_tensor*>> signals;  // out: per layer, f32; empty without a policy
 };
 

@@ -1,4 +1,5 @@
-// Budget arithmetic: how many slots the arena needs, and how many tokens stay after each block. Pure.
+// Budget arithmetic: how many slots the arena needs, and how many tokens stay after each block.
+// Pure.
 //
 //   n_kept <= n_past <= n_total,  n_kept <= budget
 //
@@ -15,9 +16,9 @@ namespace plateau::kv {
 
 /// One block of a prefill as the cache sees it.
 struct BlockStep {
-  int n_rows = 0;      // tokens of the block
-  int n_before = 0;    // slots filled when it starts
-  int n_after = 0;     // slots filled after its eviction
+  int n_rows = 0;    // tokens of the block
+  int n_before = 0;  // slots filled when it starts
+  int n_after = 0;   // slots filled after its eviction
   bool evicts() const { return n_after < n_before + n_rows; }
 };
 
@@ -39,10 +40,10 @@ struct BudgetRequest {
   int n_protected = 0;              // tokens that are never evicted
 };
 
-/// Append mode: arena = budget + block (+ proxies); strict mode: arena = budget (+ proxies), a block
-/// starts with at most budget - block tokens.
-/// Errors: kInvalidArgument when the protected tokens (and in strict mode a block) do not fit the
-/// budget; the message says how large it must be.
+/// Append mode: arena = budget + block (+ proxies); strict mode: arena = budget (+ proxies), a
+/// block starts with at most budget - block tokens. Errors: kInvalidArgument when the protected
+/// tokens (and in strict mode a block) do not fit the budget; the message says how large it must
+/// be.
 BudgetPlan plan_budget(const BudgetRequest& request);
 
 }  // namespace plateau::kv

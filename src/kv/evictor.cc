@@ -14,7 +14,8 @@ LayerSlots layer_slots(const SlotMap& slots, int il, int n_head, std::span<const
   layer.n_head_kv = slots.n_head_kv();
   layer.n_held = slots.n_held();
   layer.info = info;
-  for (int head = 0; head < slots.n_head_kv(); ++head) layer.tokens.push_back(slots.tokens(il, head));
+  for (int head = 0; head < slots.n_head_kv(); ++head)
+    layer.tokens.push_back(slots.tokens(il, head));
   return layer;
 }
 
@@ -34,7 +35,8 @@ void evict(const Policy& policy, const Signals& signals, int n_head,
   PLATEAU_CHECK(signals.size() == static_cast<size_t>(slots.n_layer()));
   const auto n_held = static_cast<size_t>(slots.n_held());
   std::vector<uint8_t> is_protected(n_held);
-  // All layers are selected before any is compacted: a score that is refused leaves the cache whole.
+  // All layers are selected before any is compacted: a score that is refused leaves the cache
+  // whole.
   std::vector<KeptSlots> kept(static_cast<size_t>(slots.n_layer()));
   for (int il = 0; il < slots.n_layer(); ++il) {
     const LayerSlots layer = layer_slots(slots, il, n_head, info);

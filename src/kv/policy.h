@@ -2,7 +2,8 @@
 //
 //   build_signals    on the device: adds nodes to the block's graph and returns small tensors that
 //                    are computed from queries, keys or values;
-//   score            on the host: turns the signals of one layer into one score per (kv head, slot).
+//   score            on the host: turns the signals of one layer into one score per (kv head,
+//   slot).
 //                    Higher is kept.
 //
 // Selecting, protecting and compacting are written once, elsewhere (select.h, compact.h).

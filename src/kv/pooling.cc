@@ -38,8 +38,8 @@ float pool_window(const Plane& plane, std::span<const float> scores, const Token
   float best = -std::numeric_limits<float>::infinity();
   double sum = 0;
   int n = 0;
-  for (int32_t h = std::max(plane.h0, center.h - radius); h <= std::min(plane.h1, center.h + radius);
-       ++h) {
+  for (int32_t h = std::max(plane.h0, center.h - radius);
+       h <= std::min(plane.h1, center.h + radius); ++h) {
     for (int32_t w = std::max(plane.w0, center.w - radius);
          w <= std::min(plane.w1, center.w + radius); ++w) {
       const int32_t slot = plane.slots[plane.index(h, w)];

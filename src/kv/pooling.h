@@ -9,9 +9,9 @@
 
 namespace plateau::kv {
 
-/// In place, along the slots of one kv head: kernel k, stride 1; average counts the padding as zeros
-/// (SnapKV, arXiv:2404.14469, as NVIDIA/kvpress computes it), max ignores it.
-/// REQUIRES: kernel odd.
+/// In place, along the slots of one kv head: kernel k, stride 1; average counts the padding as
+/// zeros (SnapKV, arXiv:2404.14469, as NVIDIA/kvpress computes it), max ignores it. REQUIRES:
+/// kernel odd.
 void pool_along_cache(std::span<float> scores, Pool pool, int kernel);
 
 /// In place, over the k x k neighbourhood of each token on its picture's grid, counting the tokens
@@ -19,7 +19,8 @@ void pool_along_cache(std::span<float> scores, Pool pool, int kernel);
 void pool_on_grid(std::span<float> scores, std::span<const int32_t> tokens,
                   std::span<const TokenInfo> info, Pool pool, int kernel);
 
-/// Mean or maximum of the query heads' scores of each group: [n_held, n_head] -> [n_held, n_head_kv].
+/// Mean or maximum of the query heads' scores of each group: [n_held, n_head] -> [n_held,
+/// n_head_kv].
 void reduce_group(std::span<const float> per_head, const LayerSlots& layer,
                   GroupReduction reduction, std::span<float> scores);
 

@@ -22,7 +22,7 @@ class SlotMap {
   int n_layer() const { return n_layer_; }
   int n_head_kv() const { return n_head_kv_; }
   int n_slot() const { return n_slot_; }
-  int n_held() const { return n_held_; }      // slots filled, the same everywhere
+  int n_held() const { return n_held_; }        // slots filled, the same everywhere
   int64_t n_total() const { return n_total_; }  // tokens ever appended
 
   /// The next n tokens of the sequence go to slots [n_held, n_held + n) of every layer and head.

@@ -30,7 +30,7 @@ class AxisWeights {
  private:
   int in_size_;
   int out_size_;
-  int max_taps_;
+  int max_taps_ = 0;
   std::vector<int32_t> first_;    // [out_size]; empty for the identity, as are the next two
   std::vector<int32_t> n_;        // [out_size]
   std::vector<int32_t> weights_;  // [out_size, max_taps]

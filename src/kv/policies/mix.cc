@@ -3,8 +3,8 @@
 //   r   = (n ||mean_j kh_j||^2 - 1) / (n - 1), kh unit keys: 1 when all keys point the same way
 //   s_i = (1 - r) (attention_i + value norm_i) + r diversity_i
 //
-// attention: SnapKV's; value norm: ||v_i||; diversity: KeyDiff's. Value norm and diversity are brought
-// to [0, 1] by min and max over the head's slots, then to the attention's mean.
+// attention: SnapKV's; value norm: ||v_i||; diversity: KeyDiff's. Value norm and diversity are
+// brought to [0, 1] by min and max over the head's slots, then to the attention's mean.
 #include <algorithm>
 #include <numeric>
 
@@ -20,8 +20,8 @@ ggml_tensor* mean_key_squared(const SignalInputs& inputs) {
   ggml_context* ctx = inputs.context;
   ggml_tensor* unit_keys = ggml_l2_norm(ctx, held_rows(inputs, inputs.k), 1e-12f);
   ggml_tensor* by_dim = ggml_cont(ctx, ggml_permute(ctx, unit_keys, 1, 0, 2, 3));
-  ggml_tensor* mean = ggml_reshape_2d(ctx, ggml_mean(ctx, by_dim), unit_keys->ne[0],
-                                      unit_keys->ne[2]);
+  ggml_tensor* mean =
+      ggml_reshape_2d(ctx, ggml_mean(ctx, by_dim), unit_keys->ne[0], unit_keys->ne[2]);
   return ggml_sum_rows(ctx, ggml_sqr(ctx, mean));
 }
 
@@ -67,11 +67,11 @@ class Mix final : public Policy {
           std::accumulate(attention.begin(), attention.end(), 0.0) / static_cast<double>(n);
       const std::vector<float> norm = to_scale_of(of_head(1), mean);
       const std::vector<float> diversity = to_scale_of(of_head(2), mean);
-      const double redundancy =
-          n < 2 ? 0.0
-                : std::clamp((static_cast<double>(n) * signals[3][head] - 1.0) /
-                                 static_cast<double>(n - 1),
-                             0.0, 1.0);
+      const double redundancy = n < 2
+                                    ? 0.0
+                                    : std::clamp((static_cast<double>(n) * signals[3][head] - 1.0) /
+                                                     static_cast<double>(n - 1),
+                                                 0.0, 1.0);
       for (size_t i = 0; i < n; ++i) {
         attention[i] = static_cast<float>((1.0 - redundancy) * (attention[i] + norm[i]) +
                                           redundancy * diversity[i]);

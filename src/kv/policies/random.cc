@@ -1,5 +1,6 @@
 // A fixed random number per (seed, layer, kv head, token): the baseline below which no policy may
-// fall. Seeing a token again gives the same number, so the result does not depend on the block size.
+// fall. Seeing a token again gives the same number, so the result does not depend on the block
+// size.
 #include "kv/policies/policies.h"
 
 namespace plateau::kv {

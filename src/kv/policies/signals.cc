@@ -17,8 +17,8 @@ ggml_tensor* mean_of_rows(ggml_context* ctx, ggml_tensor* x) {
 }  // namespace
 
 ggml_tensor* held_rows(const SignalInputs& inputs, ggml_tensor* arena) {
-  ggml_tensor* rows = ggml_view_3d(inputs.context, arena, arena->ne[0], inputs.n_held,
-                                   arena->ne[2], arena->nb[1], arena->nb[2], /*offset=*/0);
+  ggml_tensor* rows = ggml_view_3d(inputs.context, arena, arena->ne[0], inputs.n_held, arena->ne[2],
+                                   arena->nb[1], arena->nb[2], /*offset=*/0);
   return ggml_cast(inputs.context, rows, GGML_TYPE_F32);
 }
 

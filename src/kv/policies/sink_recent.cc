@@ -1,5 +1,5 @@
-// StreamingLLM (arXiv:2309.17453): the first tokens and the latest. The first are always kept, so the
-// score is age alone. Blind to content: a baseline.
+// StreamingLLM (arXiv:2309.17453): the first tokens and the latest. The first are always kept, so
+// the score is age alone. Blind to content: a baseline.
 #include "kv/policies/policies.h"
 
 namespace plateau::kv {

@@ -4,8 +4,8 @@
 //               softmax_j(q . k_j / sqrt(d))_i )
 //
 // The observing queries are proxies: the prompt's last W tokens, run with every block.
-// Deviations: the softmax is in f32 and spans the whole cache; the proxies stand at their true final
-// positions unless told otherwise; average pool with kernel 5 (the original: max, 7).
+// Deviations: the softmax is in f32 and spans the whole cache; the proxies stand at their true
+// final positions unless told otherwise; average pool with kernel 5 (the original: max, 7).
 #include "kv/policies/policies.h"
 #include "kv/policies/signals.h"
 #include "kv/pooling.h"

@@ -1,5 +1,5 @@
-// Keep the longest values: a baseline that looks at one token at a time, so that its result does not
-// depend on the block size.
+// Keep the longest values: a baseline that looks at one token at a time, so that its result does
+// not depend on the block size.
 #include "kv/policies/policies.h"
 #include "kv/policies/signals.h"
 
