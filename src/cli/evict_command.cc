@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/run_options.h"
 #include "cli/text_file.h"
 #include "engine/offline_eviction.h"
@@ -112,7 +113,8 @@ int evict(const EvictOptions& o) {
                 *o.budget);
   }
   const InputArrays arrays(o);
-  if (o.out != "-") require_writable(o.out);
+  check_outputs({{"--out", o.out, /*may_be_stdout=*/true}},
+                {o.in, o.keys, o.queries, o.values, o.positions});
   engine::OfflineEviction eviction = o.eviction;
   arrays.pass_to(eviction);
   eviction.budget = o.budget.value_or(0);

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
 #include "cli/stats_json.h"
@@ -30,7 +31,7 @@ void print_plan(const Usage& usage) {
   for (const std::string& note : usage.notes) fmt::print(stderr, "plateau: {}\n", note);
   fmt::print(stderr, "plateau: {} prompt tokens in {} blocks, {} kept, KV memory {:.1f} MiB\n",
              usage.prompt_tokens, usage.blocks,
-             usage.kv_budget == 0 ? "all" : fmt::format("at most {}", usage.kv_budget),
+             usage.kv_budget == 0 ? "all" : fmt::format("{}", usage.kv_budget),
              static_cast<double>(usage.kv_bytes) / (1 << 20));
 }
 
@@ -41,21 +42,29 @@ int64_t file_bytes(const std::string& path) {
 }
 
 void write_heatmap(const RunOptions& options, const Answer& answer) {
-  if (answer.usage.images.empty()) {
-    throw_error(ErrorCode::kInvalidArgument, "[--heatmap] expected a picture, got none");
-  }
   const ImageReport& image = answer.usage.images.front();
   media::write_heatmap(image.path, options.heatmap,
                        {image.grid_cols, image.grid_rows, image.kept_share}, {});
+}
+
+void check_output_options(const RunOptions& options) {
+  if (!options.heatmap.empty() && options.images.empty()) {
+    throw_error(ErrorCode::kInvalidArgument, "[--heatmap] expected a picture, got none");
+  }
+  std::vector<std::string> inputs = options.images;
+  inputs.insert(inputs.end(), {options.engine.model_path, options.engine.mmproj_path,
+                               options.prompt_file, options.chat_template_file});
+  check_outputs({{"--stats-json", options.stats_json, /*may_be_stdout=*/true},
+                 {"--trace-json", options.trace_json},
+                 {"--heatmap", options.heatmap}},
+                inputs);
 }
 
 int run(const RunOptions& options) {
   AnonWatch anon;
   install_interrupt_handler();
   const Request request = make_request(options);
-  for (const std::string& output : {options.stats_json, options.heatmap}) {
-    if (!output.empty()) require_writable(output);
-  }
+  check_output_options(options);
   std::optional<TraceJson> trace;
   if (!options.trace_json.empty()) trace.emplace(options.trace_json);
 

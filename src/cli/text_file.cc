@@ -37,11 +37,6 @@ std::string read_text_file(const std::string& path) {
   return text;
 }
 
-void require_writable(const std::string& path) {
-  const FilePtr file(path == "-" ? stdout : std::fopen(path.c_str(), "ab"));
-  if (!file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing", path);
-}
-
 void write_text_file(const std::string& path, const std::string& text) {
   FilePtr file(path == "-" ? stdout : std::fopen(path.c_str(), "wb"));
   const bool written = file &&

@@ -8,10 +8,6 @@ namespace plateau::cli {
 /// Errors: kNotFound, kInvalidArgument (larger than 64 MiB).
 std::string read_text_file(const std::string& path);
 
-/// Makes the file when it is not there, so that a wrong name shows before long work.
-/// Errors: kNotFound.
-void require_writable(const std::string& path);
-
 /// Replaces the file. Errors: kUnavailable (cannot be written, disc full).
 void write_text_file(const std::string& path, const std::string& text);
 

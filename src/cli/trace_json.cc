@@ -1,12 +1,23 @@
 #include "cli/trace_json.h"
 
+#include <filesystem>
+
 #include "base/check.h"
 
 namespace plateau::cli {
 
-TraceJson::TraceJson(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
-  if (!file_) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing", path);
+TraceJson::TraceJson(const std::string& path) : path_(path), part_path_(path) {
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec) || std::filesystem::is_regular_file(path, ec)) {
+    part_path_ += ".part";
+  }
+  file_.reset(std::fopen(part_path_.c_str(), "wb"));
+  if (!file_) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing", part_path_);
   fmt::print(file_.get(), "{{\"blocks\": [");
+}
+
+TraceJson::~TraceJson() {
+  if (file_ && part_path_ != path_) std::remove(part_path_.c_str());
 }
 
 void TraceJson::add(const BlockTrace& trace) {
@@ -26,9 +37,11 @@ void TraceJson::add(const BlockTrace& trace) {
 
 void TraceJson::finish() {
   fmt::print(file_.get(), "\n]}}\n");
-  if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0) {
+  const bool written = std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
+  if (!written || (part_path_ != path_ && std::rename(part_path_.c_str(), path_.c_str()) != 0)) {
     throw_error(ErrorCode::kUnavailable, "[{}] cannot be written", path_);
   }
+  file_.reset();
 }
 
 }  // namespace plateau::cli

@@ -1,4 +1,5 @@
-// --trace-json: what each block left in the cache, written as it happens.
+// --trace-json: what each block left in the cache, written as it happens to FILE.part, which
+// becomes FILE when the document is whole.
 //   {"blocks": [{"block": 0, "tokens_done": 2048,
 //                "layers": [{"layer": 0, "heads": [[positions, ascending], ...]}, ...]}, ...]}
 #pragma once
@@ -15,6 +16,9 @@ class TraceJson {
  public:
   /// Errors: kNotFound when the file cannot be opened for writing.
   explicit TraceJson(const std::string& path);
+  ~TraceJson();
+  TraceJson(const TraceJson&) = delete;
+  TraceJson& operator=(const TraceJson&) = delete;
 
   void add(const BlockTrace& trace);
   /// Closes the JSON document. Errors: kUnavailable (disc full).
@@ -25,6 +29,7 @@ class TraceJson {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
+  std::string part_path_;  // path_ itself where that is no regular file
   std::unique_ptr<std::FILE, Closer> file_;
   bool first_ = true;
 };

@@ -77,6 +77,9 @@ OfflineShape check_shapes(const OfflineEviction& in) {
   return shape;
 }
 
+// Squares of larger numbers overflow f32, and a norm that overflows ranks nothing.
+constexpr float kMaxMagnitude = 1e18f;
+
 void check_finite(const Array* array, const char* what) {
   if (array == nullptr) return;
   check_floats(*array, what);
@@ -88,14 +91,15 @@ void check_finite(const Array* array, const char* what) {
     const std::span part(buffer.data(), static_cast<size_t>(n_part));
     if (first % kForgetEvery == 0) array->forget();
     array->read(first, part);
-    const auto bad =
-        std::find_if(part.begin(), part.end(), [](float x) { return !std::isfinite(x); });
+    const auto bad = std::find_if(part.begin(), part.end(),
+                                  [](float x) { return !(std::abs(x) <= kMaxMagnitude); });
     if (bad == part.end()) continue;
     int64_t index = first + (bad - part.begin());
     std::vector<int64_t> at(array->shape.size());
     for (size_t i = at.size(); i-- > 0; index /= array->shape[i]) at[i] = index % array->shape[i];
-    throw_error(ErrorCode::kCorrupt, "[{}] expected finite {}, got {} at {}", array->where, what,
-                *bad, arrays::shape_text(at));
+    throw_error(ErrorCode::kCorrupt, "[{}] expected finite {}, got {} at {}{}", array->where, what,
+                *bad, arrays::shape_text(at),
+                std::isfinite(*bad) ? "; squares beyond 1e18 overflow" : "");
   }
 }
 

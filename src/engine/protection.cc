@@ -45,4 +45,13 @@ Protection protect(const PromptPlan& prompt, int budget, int n_window) {
   return result;
 }
 
+int smallest_budget(const PromptPlan& prompt, int n_window) {
+  int budget = 1;
+  while (true) {
+    const int n_protected = protect(prompt, budget, n_window).n_protected;
+    if (n_protected <= budget) return budget;
+    budget = n_protected;
+  }
+}
+
 }  // namespace plateau::engine

@@ -24,4 +24,7 @@ struct Protection {
 /// score. `budget` 0: nothing is evicted, nothing needs protection.
 Protection protect(const PromptPlan& prompt, int budget, int n_window);
 
+/// The smallest budget that holds everything it protects (which grows with it).
+int smallest_budget(const PromptPlan& prompt, int n_window);
+
 }  // namespace plateau::engine

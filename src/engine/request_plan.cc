@@ -105,25 +105,42 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   }
 
   const int budget = plan.policy ? kv.budget : 0;
-  const bool has_bulk = kv.bulk && budget > 0 && !plan.policy->evicts_only_at_end();
-  plan.blocks = plan_blocks(plan.prompt, {.n_block = block_size(kv, plan.prompt),
-                                          .n_bulk = has_bulk ? kBulkBlock : 0,
-                                          .budget = budget});
   plan.protection = protect(plan.prompt, budget, kv.policy_options.window);
+  const int n_protected = plan.protection.n_protected;
+  if (n_protected > budget && budget > 0) {
+    throw_error(
+        ErrorCode::kInvalidArgument,
+        "[--kv-budget] expected at least {} tokens, those that are always kept (the first "
+        "ones, picture markers, and the latest text up to half the budget or --window), got "
+        "{}",
+        smallest_budget(plan.prompt, kv.policy_options.window), budget);
+  }
+  const bool at_end = plan.policy && plan.policy->evicts_only_at_end();
+  if (kv.strict && at_end) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--strict] expected a policy that evicts while prefilling, got {}", kv.policy);
+  }
+  int n_block = block_size(kv, plan.prompt);
+  const bool is_default = kv.block == 0 && kv.block_unit == BlockUnit::kTokens;
+  if (kv.strict && is_default && budget > 0) {
+    // What is kept and the next block share the budget.
+    n_block = std::min(n_block, std::max(1, (budget - n_protected) / 2));
+  }
+  const bool has_bulk = kv.bulk && budget > 0 && !at_end;
+  plan.blocks = plan_blocks(
+      plan.prompt, {.n_block = n_block, .n_bulk = has_bulk ? kBulkBlock : 0, .budget = budget});
 
   std::vector<int> block_rows;
   for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());
   const bool proxies = plan.policy && plan.policy->needs_question();
-  plan.budget =
-      kv::plan_budget({.block_rows = block_rows,
-                       .budget = budget,
-                       .strict = kv.strict,
-                       .evict_only_at_end = plan.policy && plan.policy->evicts_only_at_end(),
-                       .n_proxy = proxies ? kv.policy_options.window : 0,
-                       .n_decode = request.max_new_tokens,
-                       .n_protected = plan.protection.n_protected});
-  plan.n_recent = std::min(kv.policy_options.window,
-                           (plan.budget.n_decode_keep - plan.protection.n_protected) / 2);
+  plan.budget = kv::plan_budget({.block_rows = block_rows,
+                                 .budget = budget,
+                                 .strict = kv.strict,
+                                 .evict_only_at_end = at_end,
+                                 .n_proxy = proxies ? kv.policy_options.window : 0,
+                                 .n_decode = request.max_new_tokens,
+                                 .n_protected = n_protected});
+  plan.n_recent = std::min(kv.policy_options.window, (plan.budget.n_decode_keep - n_protected) / 2);
   return plan;
 }
 

@@ -22,6 +22,10 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
     const std::string note = resize_note(usage.images.back());
     if (!note.empty()) usage.notes.push_back(note);
   }
+  if (plan.policy && plan.policy->evicts_only_at_end()) {
+    usage.notes.push_back(fmt::format(
+        "{} holds the whole prompt before it evicts: memory is not bounded", request.kv.policy));
+  }
   if (plan.protection.n_evictable_text > 0) {
     usage.notes.push_back(
         fmt::format("the oldest {} text tokens may be evicted: text beyond half "

@@ -18,10 +18,9 @@ namespace {
 /// Squared length of the mean unit key: [1, n_head_kv].
 ggml_tensor* mean_key_squared(const SignalInputs& inputs) {
   ggml_context* ctx = inputs.context;
-  ggml_tensor* unit_keys = ggml_l2_norm(ctx, held_rows(inputs, inputs.k), 1e-12f);
-  ggml_tensor* by_dim = ggml_cont(ctx, ggml_permute(ctx, unit_keys, 1, 0, 2, 3));
-  ggml_tensor* mean =
-      ggml_reshape_2d(ctx, ggml_mean(ctx, by_dim), unit_keys->ne[0], unit_keys->ne[2]);
+  ggml_tensor* keys = unit_keys(inputs);
+  ggml_tensor* by_dim = ggml_cont(ctx, ggml_permute(ctx, keys, 1, 0, 2, 3));
+  ggml_tensor* mean = ggml_reshape_2d(ctx, ggml_mean(ctx, by_dim), keys->ne[0], keys->ne[2]);
   return ggml_sum_rows(ctx, ggml_sqr(ctx, mean));
 }
 

@@ -5,8 +5,8 @@
 namespace plateau::kv {
 namespace {
 
-// Norms below this count as zero: a zero key has no direction.
-constexpr float kNormEps = 1e-12f;
+// A zero key has no direction and stays zero; every other norm is above this.
+constexpr float kNormEps = 1e-30f;
 
 /// Mean over the second dimension: [a, n, b] -> [a, b].
 ggml_tensor* mean_of_rows(ggml_context* ctx, ggml_tensor* x) {
@@ -22,6 +22,10 @@ ggml_tensor* held_rows(const SignalInputs& inputs, ggml_tensor* arena) {
   return ggml_cast(inputs.context, rows, GGML_TYPE_F32);
 }
 
+ggml_tensor* unit_keys(const SignalInputs& inputs) {
+  return ggml_l2_norm(inputs.context, held_rows(inputs, inputs.k), kNormEps);
+}
+
 ggml_tensor* observed_attention(const SignalInputs& inputs) {
   ggml_context* ctx = inputs.context;
   ggml_tensor* kq = ggml_mul_mat(ctx, inputs.k, inputs.q);  // [n_attended, n_observed, n_head]
@@ -35,11 +39,11 @@ ggml_tensor* observed_attention(const SignalInputs& inputs) {
 
 ggml_tensor* key_difference(const SignalInputs& inputs) {
   ggml_context* ctx = inputs.context;
-  ggml_tensor* unit_keys = ggml_l2_norm(ctx, held_rows(inputs, inputs.k), kNormEps);
-  ggml_tensor* anchor = mean_of_rows(ctx, unit_keys);  // [head_dim, n_head_kv]
+  ggml_tensor* keys = unit_keys(inputs);
+  ggml_tensor* anchor = mean_of_rows(ctx, keys);  // [head_dim, n_head_kv]
   anchor = ggml_l2_norm(ctx, anchor, kNormEps);
   anchor = ggml_reshape_3d(ctx, anchor, anchor->ne[0], 1, anchor->ne[1]);
-  ggml_tensor* cosine = ggml_mul_mat(ctx, unit_keys, anchor);  // [n_held, 1, n_head_kv]
+  ggml_tensor* cosine = ggml_mul_mat(ctx, keys, anchor);  // [n_held, 1, n_head_kv]
   return ggml_scale(ctx, ggml_reshape_2d(ctx, cosine, cosine->ne[0], cosine->ne[2]), -1.0f);
 }
 

@@ -9,6 +9,9 @@ namespace plateau::kv {
 /// The first n_held slots of K or V in f32: [head_dim, n_held, n_head_kv].
 ggml_tensor* held_rows(const SignalInputs& inputs, ggml_tensor* arena);
 
+/// k_i / ||k_i|| of the held slots, in f32: [head_dim, n_held, n_head_kv]. A zero key stays zero.
+ggml_tensor* unit_keys(const SignalInputs& inputs);
+
 /// Attention that the observing rows pay to each held slot, mean over the rows:
 /// softmax(q k^T / sqrt(head_dim)) over all visible slots, then the observing rows' own columns are
 /// dropped. [n_held, n_head].
