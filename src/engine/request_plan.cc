@@ -107,7 +107,7 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   const int budget = plan.policy ? kv.budget : 0;
   plan.protection = protect(plan.prompt, budget, kv.policy_options.window);
   const int n_protected = plan.protection.n_protected;
-  if (n_protected > budget && budget > 0) {
+  if (n_protected > budget && budget > 0 && !kv.strict) {
     throw_error(
         ErrorCode::kInvalidArgument,
         "[--kv-budget] expected at least {} tokens, those that are always kept (the first "
