@@ -112,13 +112,6 @@ BlockResult BlockRunner::run(const Block& block) {
   return result;
 }
 
-int64_t BlockRunner::compute_bytes() const {
-  int64_t total = 0;
-  for (int i = 0; i < ggml_backend_sched_get_n_backends(sched_.get()); ++i) {
-    total += static_cast<int64_t>(ggml_backend_sched_get_buffer_size(
-        sched_.get(), ggml_backend_sched_get_backend(sched_.get(), i)));
-  }
-  return total;
-}
+int64_t BlockRunner::compute_bytes() const { return model::scheduler_bytes(sched_.get()); }
 
 }  // namespace plateau::graph

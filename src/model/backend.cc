@@ -92,6 +92,15 @@ void Backends::compute(ggml_backend_sched_t sched, ggml_cgraph* graph,
   PLATEAU_CHECK(status == GGML_STATUS_SUCCESS);
 }
 
+int64_t scheduler_bytes(ggml_backend_sched_t sched) {
+  int64_t total = 0;
+  for (int i = 0; i < ggml_backend_sched_get_n_backends(sched); ++i) {
+    total += static_cast<int64_t>(
+        ggml_backend_sched_get_buffer_size(sched, ggml_backend_sched_get_backend(sched, i)));
+  }
+  return total;
+}
+
 int usable_cores() {
   int n = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   cpu_set_t mask;

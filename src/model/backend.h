@@ -60,6 +60,9 @@ class Backends {
   std::function<bool()> cancel_poll_;
 };
 
+/// Bytes of compute buffers that a scheduler holds now, over all its backends.
+int64_t scheduler_bytes(ggml_backend_sched_t sched);
+
 /// Cores that a computation can use here: the affinity mask, capped by the cgroup's CPU quota.
 int usable_cores();
 

@@ -47,13 +47,6 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
   return embeddings;
 }
 
-int64_t Encoder::compute_bytes() const {
-  int64_t total = 0;
-  for (int i = 0; i < ggml_backend_sched_get_n_backends(sched_.get()); ++i) {
-    total += static_cast<int64_t>(ggml_backend_sched_get_buffer_size(
-        sched_.get(), ggml_backend_sched_get_backend(sched_.get(), i)));
-  }
-  return total;
-}
+int64_t Encoder::compute_bytes() const { return model::scheduler_bytes(sched_.get()); }
 
 }  // namespace plateau::vision
