@@ -78,6 +78,7 @@ struct Usage {
   int64_t prompt_tokens = 0;
   int64_t text_tokens = 0;
   int64_t visual_tokens = 0;
+  int64_t prompt_positions = 0;  // the position of the first generated token
   int64_t blocks = 0;
   int64_t kv_budget = 0;        // slots kept after each block; 0: everything
   int64_t kv_arena_tokens = 0;  // slots allocated per layer and kv head
@@ -92,8 +93,12 @@ struct Usage {
   double ttft_ms = 0;          // from the start of the request to the first token
   int64_t decode_tokens = 0;
   double decode_tok_s = 0;
-  int64_t compute_bytes = 0;  // decoder compute buffers
-  int64_t encoder_bytes = 0;  // vision compute buffers
+  // What was allocated, apart from kv_bytes.
+  int64_t weights_bytes = 0;         // of both files
+  int64_t weights_mapped_bytes = 0;  // of them, pages of the files
+  int64_t compute_bytes = 0;         // decoder compute buffers
+  int64_t encoder_bytes = 0;         // vision compute buffers
+  int64_t media_bytes = 0;           // the picture library's fullest moment in this process
   std::vector<ImageReport> images;
   std::vector<std::string>
       notes;  // what a person should know: resizes, a prompt beyond the trained length

@@ -15,6 +15,7 @@ struct Command {
 };
 
 Command add_run_command(CLI::App& app);
+Command add_plan_command(CLI::App& app);
 Command add_info_command(CLI::App& app);
 Command add_needle_command(CLI::App& app);
 Command add_evict_command(CLI::App& app);

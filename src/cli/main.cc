@@ -1,5 +1,6 @@
 // plateau: the command line. Parses, runs one command, maps errors to exit codes.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -19,8 +20,9 @@ int run_main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("plateau {} (llama.cpp {})", PLATEAU_VERSION,
                                                 PLATEAU_LLAMA_CPP_TAG));
   app.require_subcommand(1);
-  const std::vector<Command> commands = {add_run_command(app), add_info_command(app),
-                                         add_needle_command(app), add_evict_command(app)};
+  const std::vector<Command> commands = {add_run_command(app), add_plan_command(app),
+                                         add_info_command(app), add_needle_command(app),
+                                         add_evict_command(app)};
   try {
     std::vector<std::string> arguments = normalized_arguments(argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first
@@ -38,9 +40,15 @@ int run_main(int argc, char** argv) {
   return kExitUsage;
 }
 
+// Buffers go back to the system when they are freed, so that what one stage held does not add to
+// the next one's peak. Without this, glibc raises the threshold to the largest buffer that was
+// freed.
+constexpr int kOwnPagesFrom = 256 << 10;
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, kOwnPagesFrom);
   try {
     return run_main(argc, argv);
   } catch (const plateau::Error& error) {

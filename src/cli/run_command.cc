@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
+#include "base/byte_size.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "cli/commands.h"
@@ -19,26 +19,27 @@
 #include "cli/trace_json.h"
 #include "media/heatmap.h"
 #include "plateau/engine.h"
+#include "plateau/plan.h"
 
 namespace plateau::cli {
 namespace {
 
-void print_plan(const Usage& usage) {
+void print_plan(const Plan& plan) {
+  const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
     fmt::print(stderr, "plateau: {}: {}x{} {}, {} tiles, {} visual tokens\n", image.path,
                image.width, image.height, image.format, image.n_tiles, image.tokens_made);
   }
   for (const std::string& note : usage.notes) fmt::print(stderr, "plateau: {}\n", note);
-  fmt::print(stderr, "plateau: {} prompt tokens in {} blocks, {} kept, KV memory {:.1f} MiB\n",
+  for (const std::string& change : plan.concessions) {
+    fmt::print(stderr, "plateau: to fit --memory: {}\n", change);
+  }
+  fmt::print(stderr, "plateau: {} prompt tokens in {} blocks, {} kept, KV memory {}\n",
              usage.prompt_tokens, usage.blocks,
              usage.kv_budget == 0 ? "all" : fmt::format("{}", usage.kv_budget),
-             static_cast<double>(usage.kv_bytes) / (1 << 20));
-}
-
-int64_t file_bytes(const std::string& path) {
-  std::error_code ec;
-  const auto size = std::filesystem::file_size(path, ec);
-  return ec ? 0 : static_cast<int64_t>(size);
+             format_byte_size(usage.kv_bytes));
+  fmt::print(stderr, "plateau: at most {} of memory, {} of it weights\n",
+             format_byte_size(total_bytes(plan.memory)), format_byte_size(usage.weights_bytes));
 }
 
 void write_heatmap(const RunOptions& options, const Answer& answer) {
@@ -65,11 +66,14 @@ int run(const RunOptions& options) {
   install_interrupt_handler();
   const Request request = make_request(options);
   check_output_options(options);
+  const Plan plan = plateau::plan(make_engine_options(options), request, memory_bound(options));
+  if (!options.quiet) print_plan(plan);
+  require_room(plan);
   std::optional<TraceJson> trace;
   if (!options.trace_json.empty()) trace.emplace(options.trace_json);
 
   ProgressBar bar;
-  Engine engine = Engine::open(make_engine_options(options), [&](float fraction) {
+  Engine engine = Engine::open(plan.engine, [&](float fraction) {
     if (!options.quiet) bar.draw(fraction, "loading the model");
     return !interrupted();
   });
@@ -84,14 +88,13 @@ int run(const RunOptions& options) {
   };
   if (trace) callbacks.on_block_kept = [&](const BlockTrace& block) { trace->add(block); };
   if (!options.quiet) {
-    callbacks.on_planned = print_plan;
     callbacks.on_progress = [&](const Progress& progress) {
       bar.draw(static_cast<double>(progress.tokens_done) / static_cast<double>(progress.tokens),
                fmt::format("{}/{} tiles, {}/{} tokens", progress.tiles_done, progress.tiles,
                            progress.tokens_done, progress.tokens));
     };
   }
-  const Answer answer = engine.run(request, callbacks);
+  const Answer answer = engine.run(plan.request, callbacks);
   bar.clear();
   fmt::print("\n");
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -100,11 +103,9 @@ int run(const RunOptions& options) {
   if (trace) trace->finish();
   if (!options.heatmap.empty()) write_heatmap(options, answer);
   if (!options.stats_json.empty()) {
-    write_text_file(options.stats_json,
-                    stats_json(answer, {.peak_rss_bytes = peak_rss_bytes(),
-                                        .peak_anon_bytes = anon.peak_bytes(),
-                                        .weights_bytes = file_bytes(options.engine.model_path),
-                                        .mmproj_bytes = file_bytes(options.engine.mmproj_path)}));
+    write_text_file(options.stats_json, stats_json(plan, answer,
+                                                   {.peak_rss_bytes = peak_rss_bytes(),
+                                                    .peak_anon_bytes = anon.peak_bytes()}));
   }
   return kExitAnswered;
 }

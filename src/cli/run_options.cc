@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/byte_size.h"
 #include "base/check.h"
 #include "cli/text_file.h"
 #include "kv/policy.h"
@@ -149,12 +150,18 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--policy-seed", options.seed, "Of policy random")->capture_default_str();
 }
 
-void add_run_options(CLI::App& app, RunOptions& options) {
+void add_request_options(CLI::App& app, RunOptions& options) {
   add_question_options(app, options);
   add_sampling_options(app, options);
   add_picture_options(app, options.request.image);
   add_cache_options(app, options);
   add_machine_options(app, options.engine);
+  app.add_option("--memory", options.memory,
+                 "Stay below this, 6GiB say: smaller steps first, then a KV budget, else exit 4");
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_request_options(app, options);
   add_report_options(app, options);
 }
 
@@ -190,6 +197,10 @@ EngineOptions make_engine_options(const RunOptions& o) {
   EngineOptions engine = o.engine;
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   return engine;
+}
+
+int64_t memory_bound(const RunOptions& o) {
+  return o.memory ? parse_byte_size(*o.memory, "--memory") : 0;
 }
 
 }  // namespace plateau::cli

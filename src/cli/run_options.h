@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct RunOptions {
   std::string chat_template_file;
   std::string kv_budget = "full";
   std::string block = "0";
+  std::optional<std::string> memory;
   std::string stats_json;
   std::string trace_json;
   std::string heatmap;
@@ -27,6 +29,8 @@ struct RunOptions {
 };
 
 void add_run_options(CLI::App& app, RunOptions& options);
+/// What decides how a request runs and what it costs; shared by `run` and `plan`.
+void add_request_options(CLI::App& app, RunOptions& options);
 
 /// How eviction scores are made; shared by `run` and `evict`.
 void add_policy_options(CLI::App& app, PolicyOptions& options);
@@ -35,5 +39,7 @@ void add_policy_options(CLI::App& app, PolicyOptions& options);
 /// Errors: kInvalidArgument, kNotFound.
 Request make_request(const RunOptions& options);
 EngineOptions make_engine_options(const RunOptions& options);
+/// Bytes; 0 without --memory.
+int64_t memory_bound(const RunOptions& options);
 
 }  // namespace plateau::cli

@@ -11,13 +11,11 @@
 #include "engine/prefill.h"
 #include "engine/request_plan.h"
 #include "engine/usage_report.h"
+#include "media/vips_session.h"
 #include "model/sampler.h"
 
 namespace plateau {
 namespace {
-
-// Patches encoded at once by default: enough to keep the cores busy, and one tile of a large tower.
-constexpr int kDefaultEncoderPatches = 1024;
 
 /// The poll may refer to the caller's variables: it must not outlive the request.
 class CancelPollScope {
@@ -32,11 +30,6 @@ class CancelPollScope {
  private:
   model::Backends& backends_;
 };
-
-int encoder_batch(const EngineOptions& options, const model::VisionConfig& vision) {
-  if (options.encoder_batch > 0) return options.encoder_batch;
-  return std::max(1, kDefaultEncoderPatches / vision.n_patches());
-}
 
 void throw_if_cancelled(const RequestCallbacks& callbacks) {
   if (callbacks.should_cancel && callbacks.should_cancel()) {
@@ -58,14 +51,14 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
                             std::move(plan.protection.info));
   Answer answer;
   Usage& usage = answer.usage;
-  usage = engine::planned_usage(request, plan, loaded, sequence.cache());
+  usage = engine::planned_usage(request, plan, loaded);
   if (callbacks.on_planned) callbacks.on_planned(usage);
 
   const CancelPollScope cancel_poll(loaded.backends, callbacks.should_cancel);
   std::optional<engine::VisualSource> visuals;
   if (!plan.images.empty()) {
     visuals.emplace(*loaded.encoder, plan.images, engine::to_limits(request.image),
-                    encoder_batch(loaded.options, loaded.encoder->config()));
+                    loaded.encoder_batch());
   }
   if (plan.policy && plan.policy->needs_question()) {
     sequence.set_proxies(
@@ -89,6 +82,7 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
   usage.prefill_ms = prefilled.prefill_ms;
   usage.encode_ms = visuals ? visuals->encode_ms() : 0;
   usage.encoder_bytes = loaded.encoder ? loaded.encoder->compute_bytes() : 0;
+  usage.media_bytes = plan.images.empty() ? 0 : media::peak_library_bytes();
   usage.score_ms = sequence.eviction_times().score_ms;
   usage.select_ms = sequence.eviction_times().select_ms;
   usage.compact_ms = sequence.eviction_times().compact_ms;

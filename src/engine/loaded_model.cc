@@ -1,9 +1,14 @@
 #include "engine/loaded_model.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace plateau::engine {
 namespace {
+
+// Patches encoded at once by default: enough to keep the cores busy, and one tile of a large tower.
+constexpr int kDefaultEncoderPatches = 1024;
 
 EngineOptions validated(const EngineOptions& options) {
   if (options.n_threads < 0 || options.n_threads > 512) {
@@ -20,16 +25,17 @@ EngineOptions validated(const EngineOptions& options) {
 }  // namespace
 
 LoadedModel::LoadedModel(const EngineOptions& engine_options,
-                         const std::function<bool(float)>& on_progress)
+                         const std::function<bool(float)>& on_progress, model::WeightUse use)
     : options(validated(engine_options)),
       backends(model::Device::find(options.device),
                options.n_threads > 0 ? options.n_threads : model::usable_cores()),
       language_model(
           model::LanguageModel::load(options.model_path, {.device = backends.device(),
                                                           .n_gpu_layers = options.n_gpu_layers,
-                                                          .on_progress = on_progress})) {
+                                                          .on_progress = on_progress,
+                                                          .use = use})) {
   if (!options.mmproj_path.empty()) {
-    encoder.emplace(options.mmproj_path, backends);
+    encoder.emplace(options.mmproj_path, backends, use);
     const int n_embd = language_model.config().n_embd;
     if (encoder->config().n_embd_out != n_embd) {
       throw_error(
@@ -48,6 +54,12 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
   }
   chat_template.emplace(source, language_model.vocab().bos_text(),
                         language_model.vocab().eos_text());
+}
+
+int LoadedModel::encoder_batch() const {
+  PLATEAU_CHECK(encoder.has_value());
+  if (options.encoder_batch > 0) return options.encoder_batch;
+  return std::max(1, kDefaultEncoderPatches / encoder->config().n_patches());
 }
 
 }  // namespace plateau::engine

@@ -20,9 +20,13 @@ struct LoadedModel {
   std::optional<model::ChatTemplate> chat_template;
 
   /// Errors: those of Engine::open.
-  LoadedModel(const EngineOptions& engine_options, const std::function<bool(float)>& on_progress);
+  LoadedModel(const EngineOptions& engine_options, const std::function<bool(float)>& on_progress,
+              model::WeightUse use = model::WeightUse::kCompute);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
+
+  /// Tiles encoded at once. REQUIRES: an encoder.
+  int encoder_batch() const;
 };
 
 }  // namespace plateau::engine

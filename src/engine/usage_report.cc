@@ -7,16 +7,25 @@
 
 namespace plateau::engine {
 
-Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded,
-                    const kv::KvCache& cache) {
+Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded) {
   Usage usage;
   usage.prompt_tokens = plan.prompt.n_tokens();
   usage.text_tokens = plan.prompt.n_text_tokens();
   usage.visual_tokens = plan.prompt.n_visual_tokens();
+  usage.prompt_positions = plan.prompt.next_position();
   usage.blocks = static_cast<int64_t>(plan.blocks.size());
   usage.kv_budget = plan.policy ? request.kv.budget : 0;
-  usage.kv_arena_tokens = cache.n_slot();
-  usage.kv_bytes = cache.n_bytes();
+  usage.kv_arena_tokens = kv::padded_slots(plan.budget.n_arena);
+  usage.kv_bytes =
+      loaded.language_model.config().kv_bytes_per_token(kv::to_ggml(loaded.options.cache_type_k),
+                                                        kv::to_ggml(loaded.options.cache_type_v)) *
+      usage.kv_arena_tokens;
+  const auto count_weights = [&](const model::WeightBytes& bytes) {
+    usage.weights_bytes += bytes.mapped + bytes.allocated;
+    usage.weights_mapped_bytes += bytes.mapped;
+  };
+  for (const auto& bytes : loaded.language_model.weight_bytes()) count_weights(bytes);
+  if (loaded.encoder) count_weights(loaded.encoder->weight_bytes());
   for (const PlannedImage& image : plan.images) {
     usage.images.push_back(report_of(image, loaded.encoder->config()));
     const std::string note = resize_note(usage.images.back());

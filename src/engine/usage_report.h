@@ -9,8 +9,7 @@
 namespace plateau::engine {
 
 /// What is known before the first block.
-Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded,
-                    const kv::KvCache& cache);
+Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded);
 
 /// What the cache holds of each picture now.
 void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_kept_share,

@@ -112,6 +112,13 @@ BlockResult BlockRunner::run(const Block& block) {
   return result;
 }
 
+std::vector<model::DeviceBytes> BlockRunner::measure(const BlockShape& shape) {
+  GraphBuilder builder(model_, cache_, shape);
+  find_decoder(model_.config().architecture)(builder);
+  const BlockGraph graph = builder.finish();
+  return backends_.measure(sched_.get(), graph.graph);
+}
+
 int64_t BlockRunner::compute_bytes() const { return model::scheduler_bytes(sched_.get()); }
 
 }  // namespace plateau::graph

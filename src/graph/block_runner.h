@@ -46,6 +46,9 @@ class BlockRunner {
   /// Errors: kResourceExhausted (compute buffer), kCancelled.
   BlockResult run(const Block& block);
 
+  /// What run() allocates for a block of this shape, by device; also without weights.
+  std::vector<model::DeviceBytes> measure(const BlockShape& shape);
+
   /// Bytes of compute buffers held now.
   int64_t compute_bytes() const;
 

@@ -40,7 +40,8 @@ ggml_type to_ggml(CacheType type) {
   return GGML_TYPE_F16;
 }
 
-KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v)
+KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v,
+                 model::WeightUse use)
     : n_slot_(padded_slots(n_slot)) {
   const model::ModelConfig& config = model.config();
   PLATEAU_CHECK(n_slot >= 1 && n_slot <= INT32_MAX - kAttentionPadding);
@@ -66,8 +67,15 @@ KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k
     v_.push_back(new_tensor(type_v, "cache_v"));
   }
   for (const auto& [device, context] : contexts) {
-    ggml_backend_buffer_ptr buffer(
-        ggml_backend_alloc_ctx_tensors_from_buft(context, ggml_backend_dev_buffer_type(device)));
+    const ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(device);
+    bytes_.push_back(
+        {ggml_backend_dev_name(device),
+         static_cast<int64_t>(ggml_backend_alloc_ctx_tensors_from_buft_size(context, type))});
+    if (use == model::WeightUse::kPlanning) {
+      buffers_.push_back(model::place_without_memory(context, type));
+      continue;
+    }
+    ggml_backend_buffer_ptr buffer(ggml_backend_alloc_ctx_tensors_from_buft(context, type));
     if (!buffer) {
       throw_error(
           ErrorCode::kResourceExhausted,
@@ -78,9 +86,14 @@ KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k
     }
     // Masked slots are read too, and NaN * 0 is NaN.
     ggml_backend_buffer_clear(buffer.get(), 0);
-    n_bytes_ += static_cast<int64_t>(ggml_backend_buffer_get_size(buffer.get()));
     buffers_.push_back(std::move(buffer));
   }
+}
+
+int64_t KvCache::n_bytes() const {
+  int64_t total = 0;
+  for (const model::DeviceBytes& device : bytes_) total += device.bytes;
+  return total;
 }
 
 }  // namespace plateau::kv

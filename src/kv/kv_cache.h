@@ -30,18 +30,21 @@ class KvCache {
  public:
   /// Allocates `n_slot` rows (rounded up to kAttentionPadding) per layer and kv head, each layer on
   /// the device of its weights.
+  /// For planning the tensors get a place but no memory.
   /// Errors: kUnsupported (q8_0 with a head size that is no multiple of 32), kResourceExhausted.
-  KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v);
+  KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v,
+          model::WeightUse use = model::WeightUse::kCompute);
 
   ggml_tensor* k(int il) const { return k_[static_cast<size_t>(il)]; }
   ggml_tensor* v(int il) const { return v_[static_cast<size_t>(il)]; }
   int n_layer() const { return static_cast<int>(k_.size()); }
   int n_slot() const { return n_slot_; }  // a multiple of kAttentionPadding
-  int64_t n_bytes() const { return n_bytes_; }
+  int64_t n_bytes() const;
+  const std::vector<model::DeviceBytes>& bytes_by_device() const { return bytes_; }
 
  private:
   int n_slot_ = 0;
-  int64_t n_bytes_ = 0;
+  std::vector<model::DeviceBytes> bytes_;
   std::vector<ggml_tensor*> k_;
   std::vector<ggml_tensor*> v_;
   std::vector<ggml_context_ptr> contexts_;

@@ -83,4 +83,6 @@ std::string VipsSession::message() const {
   return text.empty() ? log : text + ": " + log;
 }
 
+int64_t peak_library_bytes() { return static_cast<int64_t>(vips_tracked_get_mem_highwater()); }
+
 }  // namespace plateau::media

@@ -1,6 +1,7 @@
 // libvips' process-wide state: initialisation, the error buffer, the log.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 
@@ -22,5 +23,8 @@ class VipsSession {
  private:
   std::lock_guard<std::mutex> lock_;
 };
+
+/// The most memory that the library has tracked in this process so far.
+int64_t peak_library_bytes();
 
 }  // namespace plateau::media

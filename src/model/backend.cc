@@ -20,6 +20,13 @@ bool poll_cancel(void* data) {
 
 }  // namespace
 
+int64_t Device::free_bytes() const {
+  size_t free = 0;
+  size_t total = 0;
+  ggml_backend_dev_memory(handle_, &free, &total);
+  return static_cast<int64_t>(free);
+}
+
 Device Device::cpu() { return Device(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU)); }
 
 std::vector<Device> Device::all() {
@@ -90,6 +97,30 @@ void Backends::compute(ggml_backend_sched_t sched, ggml_cgraph* graph,
                 "[compute] the device ran out of memory; try a smaller --block");
   }
   PLATEAU_CHECK(status == GGML_STATUS_SUCCESS);
+}
+
+std::vector<DeviceBytes> Backends::measure(ggml_backend_sched_t sched, ggml_cgraph* graph) const {
+  std::vector<size_t> sizes(backends_.size(), 0);
+  ggml_backend_sched_reserve_size(sched, graph, sizes.data());
+  // Kernels' scratch is the maximum over the nodes, so the CPU's share of them needs no more.
+  sizes.back() += ggml_graph_plan(graph, n_threads_, /*threadpool=*/nullptr).work_size;
+  std::vector<DeviceBytes> result;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    result.push_back({ggml_backend_dev_name(ggml_backend_get_device(backends_[i].get())),
+                      static_cast<int64_t>(sizes[i])});
+  }
+  return result;
+}
+
+ggml_backend_buffer_ptr place_without_memory(ggml_context* context,
+                                             ggml_backend_buffer_type_t type) {
+  ggml_backend_buffer_ptr buffer(ggml_backend_buft_alloc_buffer(type, /*size=*/0));
+  PLATEAU_CHECK(buffer != nullptr);
+  for (ggml_tensor* tensor = ggml_get_first_tensor(context); tensor != nullptr;
+       tensor = ggml_get_next_tensor(context, tensor)) {
+    tensor->buffer = buffer.get();
+  }
+  return buffer;
 }
 
 int64_t scheduler_bytes(ggml_backend_sched_t sched) {

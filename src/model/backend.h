@@ -26,9 +26,15 @@ class Device {
   std::string description() const { return ggml_backend_dev_description(handle_); }
   bool is_cpu() const { return ggml_backend_dev_type(handle_) == GGML_BACKEND_DEVICE_TYPE_CPU; }
   ggml_backend_dev_t handle() const { return handle_; }
+  int64_t free_bytes() const;
 
  private:
   ggml_backend_dev_t handle_;
+};
+
+struct DeviceBytes {
+  std::string device;
+  int64_t bytes = 0;
 };
 
 /// The backends that one engine computes with: the device, and the CPU for what it cannot do.
@@ -43,6 +49,10 @@ class Backends {
 
   /// A scheduler for graphs of at most `max_nodes` nodes.
   ggml_backend_sched_ptr new_scheduler(size_t max_nodes) const;
+
+  /// What compute() would allocate for the graph, by device: tensors, and on the CPU the kernels'
+  /// own scratch. Allocates nothing; the graph cannot be run afterwards.
+  std::vector<DeviceBytes> measure(ggml_backend_sched_t sched, ggml_cgraph* graph) const;
 
   /// Polled between graph nodes on the CPU; true aborts the graph (compute() then throws
   /// kCancelled).
@@ -62,6 +72,10 @@ class Backends {
 
 /// Bytes of compute buffers that a scheduler holds now, over all its backends.
 int64_t scheduler_bytes(ggml_backend_sched_t sched);
+
+/// Gives the context's tensors a place but no memory, so that graphs on them can be measured.
+ggml_backend_buffer_ptr place_without_memory(ggml_context* context,
+                                             ggml_backend_buffer_type_t type);
 
 /// Cores that a computation can use here: the affinity mask, capped by the cgroup's CPU quota.
 int usable_cores();

@@ -1,5 +1,6 @@
 #include "model/language_model.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/check.h"
@@ -12,6 +13,25 @@ const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tens
     const llama_model* model);
 
 namespace plateau::model {
+namespace {
+
+/// libllama maps what stays in the CPU's plain layout, which is the only host one, and copies the
+/// rest.
+void count_bytes(const ggml_tensor* tensor, std::vector<WeightBytes>& totals) {
+  const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(tensor->buffer);
+  const ggml_backend_dev_t cpu = Device::cpu().handle();
+  const ggml_backend_dev_t found = ggml_backend_buft_get_device(type);
+  const ggml_backend_dev_t device = found != nullptr ? found : cpu;
+  const bool is_mapped = device == cpu && ggml_backend_buft_is_host(type);
+  const std::string name = ggml_backend_dev_name(device);
+  auto total = std::find_if(totals.begin(), totals.end(),
+                            [&](const WeightBytes& bytes) { return bytes.device == name; });
+  if (total == totals.end()) total = totals.insert(totals.end(), {.device = name});
+  (is_mapped ? total->mapped : total->allocated) +=
+      static_cast<int64_t>(ggml_backend_buft_get_alloc_size(type, tensor));
+}
+
+}  // namespace
 
 struct LanguageModel::Handle {
   llama_model_ptr model;
@@ -36,6 +56,10 @@ LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& op
   devices.push_back(nullptr);
   params.devices = devices.data();
   params.n_gpu_layers = options.device.is_cpu() ? 0 : options.n_gpu_layers;
+  if (options.use == WeightUse::kPlanning) {
+    params.no_alloc = true;
+    params.load_mode = LLAMA_LOAD_MODE_NONE;
+  }
   bool stopped = false;
   struct Progress {
     const std::function<bool(float)>* callback;
@@ -62,6 +86,7 @@ LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& op
     // computed, in the layout of that place.
     const bool is_copy = result.weights_.find(name) != nullptr;
     result.weights_.add(is_copy && name == "token_embd.weight" ? "output.weight" : name, tensor);
+    count_bytes(tensor, result.weight_bytes_);
   }
   result.vocab_ = std::make_unique<Vocab>(llama_model_get_vocab(model));
   return result;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/backend.h"
 #include "model/model_config.h"
@@ -23,6 +24,7 @@ struct LoadOptions {
   int n_gpu_layers = -1;
   /// Called with 0..1; returning false stops loading (kCancelled).
   std::function<bool(float)> on_progress;
+  WeightUse use = WeightUse::kCompute;
 };
 
 class LanguageModel {
@@ -37,6 +39,8 @@ class LanguageModel {
 
   const ModelConfig& config() const { return config_; }
   const WeightMap& weights() const { return weights_; }
+  /// One entry per device.
+  const std::vector<WeightBytes>& weight_bytes() const { return weight_bytes_; }
   const Vocab& vocab() const { return *vocab_; }
   /// The Jinja source from the file; empty when it has none.
   const std::string& chat_template() const { return chat_template_; }
@@ -47,6 +51,7 @@ class LanguageModel {
   std::unique_ptr<Handle> handle_;
   ModelConfig config_;
   WeightMap weights_;
+  std::vector<WeightBytes> weight_bytes_;
   std::unique_ptr<Vocab> vocab_;
   std::string chat_template_;
 };

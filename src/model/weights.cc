@@ -64,7 +64,7 @@ struct GgufWeights::Mapping {
   }
 };
 
-GgufWeights::GgufWeights(const GgufFile& file, const Device& device) {
+GgufWeights::GgufWeights(const GgufFile& file, const Device& device, WeightUse use) {
   context_.reset(ggml_init({/*mem_size=*/ggml_tensor_overhead() * (file.tensors().size() + 1),
                             /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
   PLATEAU_CHECK(context_ != nullptr);
@@ -72,6 +72,12 @@ GgufWeights::GgufWeights(const GgufFile& file, const Device& device) {
     ggml_tensor* tensor = ggml_new_tensor(context_.get(), info.type, GGML_MAX_DIMS, info.ne.data());
     ggml_set_name(tensor, info.name.c_str());
     map_.add(info.name, tensor);
+  }
+  bytes_.device = device.name();
+  (device.is_cpu() ? bytes_.mapped : bytes_.allocated) = static_cast<int64_t>(file.tensor_bytes());
+  if (use == WeightUse::kPlanning) {
+    buffer_ = place_without_memory(context_.get(), ggml_backend_dev_buffer_type(device.handle()));
+    return;
   }
 
   const Fd fd(file.path());

@@ -1,6 +1,7 @@
 // Weights by GGUF name. WeightMap is a view; LanguageModel and GgufWeights own the data.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -10,6 +11,19 @@
 #include "model/gguf_file.h"
 
 namespace plateau::model {
+
+/// Bytes of weights on one device.
+struct WeightBytes {
+  std::string device;
+  int64_t mapped = 0;     // pages of the file itself
+  int64_t allocated = 0;  // copies: on a device, or in a layout of the CPU's own
+};
+
+/// What weights are opened for.
+enum class WeightUse {
+  kCompute,   // they are loaded
+  kPlanning,  // shapes and places only: graphs can be built and measured, but not run
+};
 
 class WeightMap {
  public:
@@ -28,12 +42,13 @@ class WeightMap {
 class GgufWeights {
  public:
   /// Errors: kResourceExhausted (no memory on the device), kUnavailable (read error).
-  GgufWeights(const GgufFile& file, const Device& device);
+  GgufWeights(const GgufFile& file, const Device& device, WeightUse use = WeightUse::kCompute);
   ~GgufWeights();
   GgufWeights(GgufWeights&&) noexcept;
   GgufWeights& operator=(GgufWeights&&) noexcept;
 
   const WeightMap& map() const { return map_; }
+  const WeightBytes& bytes() const { return bytes_; }
 
  private:
   struct Mapping;
@@ -41,6 +56,7 @@ class GgufWeights {
   ggml_context_ptr context_;
   ggml_backend_buffer_ptr buffer_;
   WeightMap map_;
+  WeightBytes bytes_;
 };
 
 }  // namespace plateau::model

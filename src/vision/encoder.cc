@@ -19,13 +19,13 @@ void normalize_pixels(const media::Rgb8& tile, const model::VisionConfig& config
   }
 }
 
-Encoder::Encoder(const std::string& path, const model::Backends& backends)
-    : Encoder(model::GgufFile::open(path), backends) {}
+Encoder::Encoder(const std::string& path, const model::Backends& backends, model::WeightUse use)
+    : Encoder(model::GgufFile::open(path), backends, use) {}
 
-Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends)
+Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends, model::WeightUse use)
     : backends_(backends),
       config_(model::read_vision_config(file)),
-      weights_(file, backends.device()),
+      weights_(file, backends.device(), use),
       sched_(backends.new_scheduler(internvit_max_nodes(config_))) {}
 
 std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
@@ -45,6 +45,18 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
   ggml_backend_tensor_get(tower.embeddings, embeddings.data(), 0,
                           embeddings.size() * sizeof(float));
   return embeddings;
+}
+
+std::vector<model::DeviceBytes> Encoder::measure(int n_tiles) const {
+  const TowerGraph tower = build_internvit(config_, weights_.map(), n_tiles);
+  return backends_.measure(sched_.get(), tower.graph);
+}
+
+int64_t Encoder::host_bytes(int n_tiles) const {
+  const int64_t n_values = int64_t{3} * config_.tile_size * config_.tile_size;
+  const int64_t n_embeddings = int64_t{config_.tokens_per_tile()} * config_.n_embd_out;
+  return n_tiles * (n_values * static_cast<int64_t>(sizeof(uint8_t) + sizeof(float)) +
+                    2 * n_embeddings * static_cast<int64_t>(sizeof(float)));
 }
 
 int64_t Encoder::compute_bytes() const { return model::scheduler_bytes(sched_.get()); }

@@ -18,7 +18,8 @@ class Encoder {
  public:
   /// Loads the projector file `path`. `backends` must outlive the encoder.
   /// Errors: those of GgufFile::open, read_vision_config and GgufWeights.
-  Encoder(const std::string& path, const model::Backends& backends);
+  Encoder(const std::string& path, const model::Backends& backends,
+          model::WeightUse use = model::WeightUse::kCompute);
 
   const model::VisionConfig& config() const { return config_; }
 
@@ -26,11 +27,17 @@ class Encoder {
   /// REQUIRES: every tile is tile_size x tile_size. Errors: kResourceExhausted, kCancelled.
   std::vector<float> encode(std::span<const media::Rgb8> tiles);
 
+  const model::WeightBytes& weight_bytes() const { return weights_.bytes(); }
+  /// What encode() allocates for a batch of tiles: on devices, and in vectors of the host's,
+  /// embeddings included. Also without weights.
+  std::vector<model::DeviceBytes> measure(int n_tiles) const;
+  int64_t host_bytes(int n_tiles) const;
+
   /// Bytes of compute buffers held now.
   int64_t compute_bytes() const;
 
  private:
-  Encoder(const model::GgufFile& file, const model::Backends& backends);
+  Encoder(const model::GgufFile& file, const model::Backends& backends, model::WeightUse use);
 
   const model::Backends& backends_;
   model::VisionConfig config_;

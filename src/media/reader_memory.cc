@@ -1,0 +1,41 @@
+#include "media/reader_memory.h"
+
+#include <algorithm>
+
+#include "media/resampler.h"
+#include "media/tile_band.h"
+
+namespace plateau::media {
+namespace {
+
+constexpr int64_t kChannels = 3;
+// Measured for libvips 8.14: its tables and the codec's; its buffers for a picture of ordinary
+// width, less where the picture is small; for a wide one, rows kept behind the decoder (see
+// set_tile_height in vips_session.cc).
+constexpr int64_t kLibraryBase = int64_t{1} << 19;
+constexpr int64_t kBuffers = int64_t{5} << 19;
+constexpr int64_t kBytesPerColumn = 330;
+
+}  // namespace
+
+int64_t reader_bytes(const ImageInfo& info, const TileGrid& grid) {
+  const int64_t pixel_bytes = info.width * info.height * kChannels;
+  const int64_t streamed =
+      kLibraryBase + std::max(std::min(2 * pixel_bytes, kBuffers), info.width * kBytesPerColumn);
+  const int64_t decoder = std::max(streamed, info.decoder_bytes);
+  const int64_t band = std::min(kMaxBandBytes, grid.width() * int64_t{grid.tile_size} * kChannels);
+  const auto resampler = [&](int64_t width, int64_t height) {
+    const AxisWeights vertical(static_cast<int>(info.height), static_cast<int>(height));
+    const int64_t row = width * kChannels;
+    // A ring of rows, sums of four bytes, and the weights of both axes.
+    return row * (vertical.max_taps() + 1 + 4) + (width + height) * (vertical.max_taps() + 2) * 4;
+  };
+  int64_t bytes = decoder + band + resampler(grid.width(), grid.height());
+  if (grid.thumbnail) {
+    const int64_t side = grid.tile_size;
+    bytes += resampler(side, side) + 2 * side * side * kChannels;
+  }
+  return bytes;
+}
+
+}  // namespace plateau::media

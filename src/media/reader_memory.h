@@ -1,0 +1,14 @@
+// What reading a picture costs in memory, from its header. Pure.
+// Tested by tests/media/reader_memory_test.cc against real readers.
+#pragma once
+
+#include <cstdint>
+
+#include "media/image.h"
+
+namespace plateau::media {
+
+/// An upper bound on the heap of one TileReader: the decoder, rows on their way, one row of tiles.
+int64_t reader_bytes(const ImageInfo& info, const TileGrid& grid);
+
+}  // namespace plateau::media
