@@ -25,7 +25,7 @@
 #include "kv/budget.h"
 #include "kv/policy.h"
 #include "support/llama_oracle.h"
-#include "support/tiny_gguf.h"
+#include "support/synth.h"
 
 namespace {
 

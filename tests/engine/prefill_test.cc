@@ -12,7 +12,7 @@
 #include "model/sampler.h"
 #include "plateau/error.h"
 #include "support/compare.h"
-#include "support/tiny_gguf.h"
+#include "support/synth.h"
 
 namespace plateau::test {
 namespace {

@@ -11,9 +11,8 @@
 #include "model/language_model.h"
 #include "plateau/error.h"
 #include "support/llama_oracle.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
-#include "support/tiny_vocab.h"
 
 namespace plateau::engine {
 namespace {

@@ -15,9 +15,8 @@
 #include "decoder_harness.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
-#include "support/weight_stream.h"
 
 namespace plateau::test {
 

@@ -9,8 +9,8 @@
 
 #include "kv/draw.h"
 #include "plateau/error.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 
 namespace plateau::kv {
 namespace {

@@ -13,8 +13,8 @@
 #include "model/language_model.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 
 namespace plateau::test {
 

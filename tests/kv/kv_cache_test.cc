@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plateau/error.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // Otherwise the sanitizer ends the process where an allocation fails, which one test provokes.

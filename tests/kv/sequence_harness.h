@@ -17,7 +17,7 @@
 #include "kv/policy.h"
 #include "model/backend.h"
 #include "model/language_model.h"
-#include "support/tiny_gguf.h"
+#include "support/synth.h"
 
 namespace plateau::test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "expect_error.h"
-#include "support/tiny_vocab.h"
+#include "support/synth.h"
 
 namespace plateau::model {
 namespace {

@@ -16,9 +16,8 @@
 
 #include "graph/block_runner.h"
 #include "plateau/error.h"
-#include "support/gguf_plan.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 #include "vision/encoder.h"
 
 namespace plateau {

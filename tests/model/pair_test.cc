@@ -5,8 +5,8 @@
 
 #include "expect_error.h"
 #include "plateau/engine.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 
 namespace plateau {
 namespace {

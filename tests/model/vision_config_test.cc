@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "expect_error.h"
-#include "support/gguf_plan.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 
 namespace plateau::model {
 namespace {

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "model/language_model.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
-#include "support/tiny_vocab.h"
 
 namespace plateau::model {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "support/log_capture.h"
-#include "support/weight_stream.h"
+#include "support/synth.h"
 
 namespace plateau::test {
 

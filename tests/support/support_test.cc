@@ -13,14 +13,11 @@
 
 #include "plateau/error.h"
 #include "support/compare.h"
-#include "support/gguf_plan.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
 #include "support/reference_attention.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
-#include "support/tiny_vocab.h"
-#include "support/weight_stream.h"
 
 namespace plateau::test {
 

@@ -10,8 +10,8 @@
 #include "reference_internvit.h"
 #include "support/compare.h"
 #include "support/mtmd_oracle.h"
+#include "support/synth.h"
 #include "support/temp_dir.h"
-#include "support/tiny_gguf.h"
 #include "vision/encoder.h"
 
 namespace plateau::test {

@@ -1,13 +1,13 @@
-#include "support/tiny_gguf.h"
+#include "synth/tiny_gguf.h"
 
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "support/tiny_vocab.h"
+#include "synth/tiny_vocab.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 namespace {
 
 uint32_t u32(int value) { return static_cast<uint32_t>(value); }
@@ -224,4 +224,4 @@ TinyTextModel half_billion_shape() {
           .type = GGML_TYPE_Q8_0};
 }
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -1,11 +1,11 @@
-#include "support/tiny_vocab.h"
+#include "synth/tiny_vocab.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 namespace {
 
 constexpr int32_t kNormal = 1, kControl = 3, kUnused = 5;
@@ -90,4 +90,4 @@ TinyVocab make_tiny_vocab(int n_vocab) {
   return vocab;
 }
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -13,7 +13,7 @@
 
 #include "ggml.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 using GgufValue = std::variant<bool, uint32_t, int32_t, uint64_t, int64_t, float, double,
                                std::string, std::vector<uint32_t>, std::vector<int32_t>,
@@ -63,4 +63,4 @@ void truncate_file(const std::string& path, size_t n_bytes);
 /// Reaches what a well-behaved writer refuses, such as two tensors of one name.
 void patch_file(const std::string& path, const std::string& from, const std::string& to);
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -1,9 +1,9 @@
-#include "support/weight_stream.h"
+#include "synth/weight_stream.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace plateau::test {
+namespace plateau::synth {
 namespace {
 
 // Sebastiano Vigna's splitmix64: one multiply-xorshift chain per 64 bits, which is four weights.
@@ -41,4 +41,4 @@ void WeightStream::fill(std::span<float> out, float mean, float deviation) {
   }
 }
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

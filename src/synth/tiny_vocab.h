@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace plateau::test {
+namespace plateau::synth {
 
 struct TinyVocab {
   std::vector<std::string> tokens;
@@ -23,4 +23,4 @@ TinyVocab make_tiny_vocab(int n_vocab = 0);
 /// The chat template that goes with it (ChatML without a default system message).
 extern const char kTinyChatTemplate[];
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace plateau::test {
+namespace plateau::synth {
 
 class WeightStream {
  public:
@@ -22,4 +22,4 @@ class WeightStream {
   uint64_t state_;
 };
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -1,4 +1,4 @@
-#include "support/gguf_plan.h"
+#include "synth/gguf_plan.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,9 +13,9 @@
 #include "base/check.h"
 #include "ggml-cpp.h"
 #include "gguf.h"
-#include "support/weight_stream.h"
+#include "synth/weight_stream.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 namespace {
 
 // Values generated at a time; a multiple of four, see WeightStream::fill.
@@ -144,6 +144,12 @@ class TensorWriter {
     if (n_written_ < n_bytes) put(std::vector<uint8_t>(n_bytes - n_written_, 0));
   }
 
+  void flush() {
+    if (std::fflush(file_) != 0) {
+      throw_error(ErrorCode::kUnavailable, "[gguf_plan] the file cannot be written; disk full?");
+    }
+  }
+
  private:
   void put(const std::vector<uint8_t>& bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) {
@@ -207,6 +213,7 @@ void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string
     writer.write(plan.tensors[i], plan.seed);
   }
   writer.pad_to(n_data_bytes);
+  writer.flush();
 }
 
 void truncate_file(const std::string& path, size_t n_bytes) {
@@ -227,4 +234,4 @@ void patch_file(const std::string& path, const std::string& from, const std::str
   out.write(to.data(), static_cast<std::streamsize>(to.size()));
 }
 
-}  // namespace plateau::test
+}  // namespace plateau::synth

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "ggml.h"
-#include "support/gguf_plan.h"
+#include "synth/gguf_plan.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 /// A decoder. Weights have a deviation of scale / sqrt(fan-in), so that activations stay near 1.
 struct TinyTextModel {
@@ -72,4 +72,4 @@ void write_tiny_vision(const TinyVision& vision, const std::string& path,
 /// The shape of a real half-billion-parameter qwen2, q8_0: some 530 MB.
 TinyTextModel half_billion_shape();
 
-}  // namespace plateau::test
+}  // namespace plateau::synth
