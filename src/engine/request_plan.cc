@@ -1,6 +1,7 @@
 #include "engine/request_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/media_plan.h"
@@ -77,17 +78,21 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
   return std::max(1, kDefaultBlock / unit) * unit;
 }
 
+std::unique_ptr<kv::Policy> choose_policy(const KvOptions& kv) {
+  if (kv.policy == kv::kFullPolicy) return nullptr;
+  auto policy = kv::make_policy(kv.policy, kv.policy_options);  // a wrong name is always an error
+  return kv.budget > 0 ? std::move(policy) : nullptr;
+}
+
+/// Plans what follows from prompt and policy.
+void plan_cache(const Request& request, RequestPlan& plan);
+
 }  // namespace
 
 RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   validate(request);
   RequestPlan plan;
-  const KvOptions& kv = request.kv;
-  if (kv.budget > 0 && kv.policy != kv::kFullPolicy) {
-    plan.policy = kv::make_policy(kv.policy, kv.policy_options);
-  } else if (kv.policy != kv::kFullPolicy) {
-    (void)kv::make_policy(kv.policy, kv.policy_options);  // a wrong name is an error all the same
-  }
+  plan.policy = choose_policy(request.kv);
 
   std::vector<ImageLayout> layouts;
   if (loaded.encoder) {
@@ -99,6 +104,23 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   }
   plan.prompt =
       build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
+  plan_cache(request, plan);
+  return plan;
+}
+
+RequestPlan plan_prompt(const Request& request, PromptPlan prompt) {
+  validate(request);
+  RequestPlan plan;
+  plan.policy = choose_policy(request.kv);
+  plan.prompt = std::move(prompt);
+  plan_cache(request, plan);
+  return plan;
+}
+
+namespace {
+
+void plan_cache(const Request& request, RequestPlan& plan) {
+  const KvOptions& kv = request.kv;
   if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
                 kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
@@ -141,7 +163,8 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
                                  .n_decode = request.max_new_tokens,
                                  .n_protected = n_protected});
   plan.n_recent = std::min(kv.policy_options.window, (plan.budget.n_decode_keep - n_protected) / 2);
-  return plan;
 }
+
+}  // namespace
 
 }  // namespace plateau::engine

@@ -31,4 +31,8 @@ struct RequestPlan {
 /// and build_prompt, kResourceExhausted (more tokens than can be numbered).
 RequestPlan plan_request(const Request& request, const LoadedModel& loaded);
 
+/// The same for a prompt that is laid out already; the request's messages and image options are not
+/// used. REQUIRES: the prompt has a token.
+RequestPlan plan_prompt(const Request& request, PromptPlan prompt);
+
 }  // namespace plateau::engine
