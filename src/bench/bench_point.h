@@ -25,6 +25,7 @@ struct BenchPoint {
   std::string image;    // kImage
   int n_decode = 16;    // tokens to decode after the prompt; may be 0
   int n_repeats = 3;
+  bool isolated = true;  // measured in a process of its own
   bool profile = false;
   bool against_llama_cpp = false;  // REQUIRES: kTokens
   int n_ubatch = 0;                // llama.cpp's; 0: the size of our largest block

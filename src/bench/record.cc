@@ -86,6 +86,7 @@ ordered_json point_fields(const std::string& run, const BenchPoint& point) {
   json["threads"] = point.engine.n_threads;
   json["decode_tokens"] = point.n_decode;
   json["repeats"] = point.n_repeats;
+  json["isolated"] = point.isolated;
   return json;
 }
 

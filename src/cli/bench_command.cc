@@ -108,6 +108,7 @@ KvOptions parse_kv(const std::string& budget, const std::string& block) {
 bench::Sweep make_sweep(const BenchOptions& o) {
   bench::Sweep sweep;
   sweep.base = o.base;
+  sweep.base.isolated = o.isolate;
   sweep.base.against_llama_cpp = !o.against.empty();
   sweep.n_inputs = o.tokens;
   if (!o.tiles.empty()) {
@@ -153,8 +154,10 @@ Outcome measure_isolated(const std::string& run, const bench::BenchPoint& point,
   if (child.exit_code == kExitAnswered) {
     return {child.out.substr(0, child.out.find('\n')), kExitAnswered};
   }
+  constexpr std::string_view kPrefix = "plateau: ";
+  const size_t begin = child.error.starts_with(kPrefix) ? kPrefix.size() : 0;
   const std::string reason =
-      !child.error.empty() ? child.error
+      !child.error.empty() ? child.error.substr(begin)
                            : fmt::format("the process ended by signal {}{}", child.exit_code - 128,
                                          child.exit_code == 128 + 9 ? ", out of memory?" : "");
   return {bench::failure_line(run, point, reason), child.exit_code};
