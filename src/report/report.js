@@ -1,0 +1,121 @@
+// Draws each plot from the JSON beside it; colours come from the style sheet, so that they follow the
+// viewer's light or dark scheme.
+(() => {
+  "use strict";
+  const narrow = () => window.innerWidth < 600;
+  const colour = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const traceOf = (plot, series, index) => {
+    const roleColour = { full: "--full", llama: "--llama" }[series.role];
+    const paint = colour(roleColour || `--c${index % 6}`);
+    const isBar = plot.mark === "bars" || plot.mark === "stacked";
+    const trace = {
+      name: series.name,
+      x: isBar || series.x.length === 0 ? series.labels : series.x,
+      y: series.y,
+      type: isBar ? "bar" : "scatter",
+      marker: { color: paint, size: plot.mark === "points" ? 11 : 7 },
+    };
+    if (isBar) {
+      trace.hovertemplate = "%{x}<br>%{y:.4~g}<extra>%{fullData.name}</extra>";
+    } else {
+      trace.mode = plot.mark === "points" ? "markers" : "lines+markers";
+      trace.line = {
+        color: paint,
+        width: 2.5,
+        dash: series.role === "llama" ? "dash" : series.role === "full" ? "dot" : "solid",
+      };
+      trace.marker.symbol = ["circle", "square", "diamond", "triangle-up", "cross", "star"][index % 6];
+      trace.text = series.labels;
+      trace.hovertemplate = series.labels.length
+        ? "%{text}<br>%{x:.4~g}, %{y:.4~g}<extra></extra>"
+        : "%{x:,}: %{y:.4~g}<extra>%{fullData.name}</extra>";
+    }
+    if (series.low.length) {
+      trace.error_y = {
+        type: "data",
+        symmetric: false,
+        array: series.y.map((y, i) => series.high[i] - y),
+        arrayminus: series.y.map((y, i) => y - series.low[i]),
+        color: paint,
+        thickness: 1.2,
+        width: isBar ? 5 : 4,
+      };
+    }
+    return trace;
+  };
+
+  // Powers of two within the range, for axes that count tokens.
+  const powersOfTwo = (plot) => {
+    const all = plot.series.flatMap((s) => s.x);
+    const ticks = [];
+    for (let v = 1; v <= Math.max(...all) * 1.01; v *= 2) {
+      if (v >= Math.min(...all) * 0.99) ticks.push(v);
+    }
+    return ticks;
+  };
+
+  const layoutOf = (plot) => {
+    const axis = (given) => ({
+      title: { text: given.title, font: { size: 13 }, standoff: 10 },
+      gridcolor: colour("--grid"),
+      linecolor: colour("--line"),
+      zerolinecolor: colour("--line"),
+      tickfont: { size: 12 },
+      automargin: true,
+    });
+    const x = axis(plot.x);
+    const y = axis(plot.y);
+    const isBar = plot.mark === "bars" || plot.mark === "stacked";
+    if (isBar) {
+      x.type = "category";
+      x.tickangle = narrow() ? -60 : "auto";
+    } else if (plot.x.log) {
+      x.type = "log";
+      const ticks = powersOfTwo(plot);
+      if (ticks.length > 1) Object.assign(x, { tickvals: ticks, ticktext: ticks.map(String) });
+    } else if (plot.mark === "lines") {
+      x.rangemode = "tozero";
+      x.separatethousands = true;
+    }
+    const isShare = plot.y.title === "accuracy";
+    if (isShare) Object.assign(y, { range: [0, 1.04], tickformat: ".0%" });
+    else y.rangemode = "tozero";
+    if (plot.x.title === "kept-needle rate") Object.assign(x, { range: [-0.03, 1.04], tickformat: ".0%" });
+    return {
+      xaxis: x,
+      yaxis: y,
+      barmode: plot.mark === "stacked" ? "stack" : "group",
+      bargap: 0.35,
+      showlegend: plot.series.length > 1,
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: 12 } },
+      margin: { l: 56, r: 12, t: 12, b: 52 },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, color: colour("--text") },
+      hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--line"), font: { color: colour("--text") } },
+    };
+  };
+
+  const draw = () => {
+    for (const data of document.querySelectorAll("script.plot-data")) {
+      const plot = JSON.parse(data.textContent);
+      const others = plot.series.filter((s) => s.role === "other");
+      const traces = plot.series.map((s) => traceOf(plot, s, Math.max(0, others.indexOf(s))));
+      Plotly.react(data.dataset.for, traces, layoutOf(plot), {
+        responsive: true,
+        displaylogo: false,
+        modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      });
+    }
+  };
+
+  draw();
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  let wasNarrow = narrow();
+  window.addEventListener("resize", () => {
+    if (narrow() !== wasNarrow) draw();
+    wasNarrow = narrow();
+  });
+})();
