@@ -344,7 +344,7 @@ Section profile_section(const std::vector<Subject>& subjects) {
         return sum > 0 ? 100 * ms(r) / sum : 0;
       };
       for (const BenchRecord* r : subject.records) {
-        series.labels.push_back(fmt::format("{}<br>{}", r->visual_tokens, setting_name(*r)));
+        series.labels.push_back(fmt::format("{} tokens: {}", r->visual_tokens, setting_name(*r)));
         series.y.push_back(share(*r));
       }
       if (!subject.records.empty()) plot.series.push_back(std::move(series));

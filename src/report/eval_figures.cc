@@ -83,6 +83,13 @@ void sort_by_x(std::vector<Series>& all) {
   }
 }
 
+/// Where some have several points, those with one belong to another figure.
+void drop_single_points(std::vector<Series>& all) {
+  const auto is_single = [](const Series& s) { return s.x.size() < 2; };
+  if (std::all_of(all.begin(), all.end(), is_single)) return;
+  std::erase_if(all, is_single);
+}
+
 Table table_of(const Settings& settings) {
   Table table;
   table.header = {"setting",     "questions",          "accuracy",   "visual tokens", "kept tokens",
@@ -161,6 +168,7 @@ Section accuracy_section(const std::vector<Subject>& subjects) {
       }
     }
     sort_by_x(series);
+    drop_single_points(series);
     add_level(series, shown);
     add_figure(section, subject.title,
                {.mark = Mark::kLines,
@@ -367,9 +375,10 @@ std::vector<KeyFigure> eval_key_figures(const Records& records) {
     }
   }
   if (best == nullptr) return {};
-  return {{fmt::format("{:.1f} %", 100 * best->accuracy),
-           fmt::format("accuracy with {} tokens kept of {:.0f} ({}); {:.1f} % with the full cache",
-                       *best->budget, full->visual_tokens, best->policy, 100 * full->accuracy)}};
+  return {
+      {fmt::format("{:.1f}\u00a0%", 100 * best->accuracy),
+       fmt::format("accuracy with {} tokens kept of {:.0f} ({}); {:.1f}\u00a0% with the full cache",
+                   *best->budget, full->visual_tokens, best->policy, 100 * full->accuracy)}};
 }
 
 }  // namespace plateau::report

@@ -223,7 +223,9 @@ class FileReader {
     BenchRecord r;
     r.source = run->second.source;
     r.model = run->second.model;
-    r.machine = fmt::format("{}, {} threads", run->second.machine, line.count("threads"));
+    const int64_t n_threads = line.count("threads");
+    r.machine = fmt::format("{}, {} {}", run->second.machine, n_threads,
+                            n_threads == 1 ? "thread" : "threads");
     r.input = line.text("input");
     r.budget = line.count_or("kv_budget", "full");
     r.policy = line.text("policy");

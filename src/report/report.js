@@ -17,7 +17,10 @@
       type: isBar ? "bar" : "scatter",
       marker: { color: paint, size: plot.mark === "points" ? 11 : 7 },
     };
-    if (isBar) {
+    if (plot.mark === "stacked") {  // lying, so that long names stay readable
+      Object.assign(trace, { orientation: "h", x: series.y, y: series.labels });
+      trace.hovertemplate = "%{y}<br>%{x:.3~g} %<extra>%{fullData.name}</extra>";
+    } else if (isBar) {
       trace.hovertemplate = "%{x}<br>%{y:.4~g}<extra>%{fullData.name}</extra>";
     } else {
       trace.mode = plot.mark === "points" ? "markers" : "lines+markers";
@@ -38,7 +41,7 @@
         symmetric: false,
         array: series.y.map((y, i) => series.high[i] - y),
         arrayminus: series.y.map((y, i) => y - series.low[i]),
-        color: paint,
+        color: isBar ? colour("--text") : paint,
         thickness: 1.2,
         width: isBar ? 5 : 4,
       };
@@ -65,12 +68,15 @@
       tickfont: { size: 12 },
       automargin: true,
     });
-    const x = axis(plot.x);
-    const y = axis(plot.y);
-    const isBar = plot.mark === "bars" || plot.mark === "stacked";
-    if (isBar) {
+    const isLying = plot.mark === "stacked";
+    const x = axis(isLying ? plot.y : plot.x);
+    const y = axis(isLying ? plot.x : plot.y);
+    if (isLying) {
+      Object.assign(x, { range: [0, 100] });
+      Object.assign(y, { type: "category", autorange: "reversed" });
+      if (narrow()) y.tickfont.size = 10;
+    } else if (plot.mark === "bars") {
       x.type = "category";
-      x.tickangle = narrow() ? -60 : "auto";
     } else if (plot.x.log) {
       x.type = "log";
       const ticks = powersOfTwo(plot);
@@ -80,7 +86,8 @@
       x.separatethousands = true;
     }
     const isShare = plot.y.title === "accuracy";
-    if (isShare) Object.assign(y, { range: [0, 1.04], tickformat: ".0%" });
+    if (isLying) Object.assign(y, { showgrid: false });
+    else if (isShare) Object.assign(y, { range: [0, 1.04], tickformat: ".0%" });
     else y.rangemode = "tozero";
     if (plot.x.title === "kept-needle rate") Object.assign(x, { range: [-0.03, 1.04], tickformat: ".0%" });
     return {
@@ -89,7 +96,7 @@
       barmode: plot.mark === "stacked" ? "stack" : "group",
       bargap: 0.35,
       showlegend: plot.series.length > 1,
-      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: 12 } },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: narrow() ? 11 : 12 }, traceorder: "normal" },
       margin: { l: 56, r: 12, t: 12, b: 52 },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
@@ -101,12 +108,15 @@
   const draw = () => {
     for (const data of document.querySelectorAll("script.plot-data")) {
       const plot = JSON.parse(data.textContent);
+      if (plot.mark === "stacked") {
+        const height = 130 + 28 * plot.series[0].labels.length;
+        document.getElementById(data.dataset.for).style.height = `${height}px`;
+      }
       const others = plot.series.filter((s) => s.role === "other");
       const traces = plot.series.map((s) => traceOf(plot, s, Math.max(0, others.indexOf(s))));
       Plotly.react(data.dataset.for, traces, layoutOf(plot), {
         responsive: true,
-        displaylogo: false,
-        modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+        displayModeBar: false,
       });
     }
   };
