@@ -95,7 +95,7 @@
       yaxis: y,
       barmode: plot.mark === "stacked" ? "stack" : "group",
       bargap: 0.35,
-      showlegend: plot.series.length > 1,
+      showlegend: true,
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: narrow() ? 11 : 12 }, traceorder: "normal" },
       margin: { l: 56, r: 12, t: 12, b: 52 },
       paper_bgcolor: "rgba(0,0,0,0)",
