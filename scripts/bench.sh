@@ -1,10 +1,6 @@
 #!/usr/bin/env bash
-# Runs every benchmark program of a build.   usage: scripts/bench.sh BUILD_DIR
+# A short benchmark with a built program: half a billion random weights, Plateau beside llama.cpp.
+# docs/bench.md has the rest.   usage: scripts/bench.sh BUILD_DIR
 set -euo pipefail
-found=0
-for program in "$1"/bin/*_bench; do
-  [ -x "$program" ] || continue
-  found=1
-  "$program"
-done
-[ $found = 1 ] || echo "bench: no benchmark programs in $1/bin"
+exec "$1/bin/plateau" bench --shape 0.5b --tokens 512,2048 --kv-budget full,1024 --block 512 \
+  --against llama.cpp --repeats 1

@@ -1,5 +1,5 @@
 // plateau report: result files of bench and eval as one HTML page (docs/bench.md).
-// Tested by tests/cli/report_test.cc.
+// Tested by tests/cli/bench_test.cc.
 #include "report/report.h"
 
 #include <fmt/format.h>

@@ -7,10 +7,10 @@
 namespace plateau::report {
 
 struct ReportOptions {
-  std::vector<std::string> files;     // JSON Lines of bench and eval
-  std::vector<std::string> pictures;  // shown at the end
+  std::vector<std::string> files = {};     // JSON Lines of bench and eval
+  std::vector<std::string> pictures = {};  // shown at the end
   std::string title = "Plateau report";
-  std::string made;  // who made it and when
+  std::string made = {};  // who made it and when
 };
 
 /// Errors: those of read_records and picture_uri; kInvalidArgument with nothing to show.

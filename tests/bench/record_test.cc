@@ -88,8 +88,9 @@ TEST(MeasurementLine, HoldsTheFieldsOfTheContract) {
 TEST(MeasurementLine, ComparisonAndProfile) {
   Measurement m = measurement();
   m.profile = ProfileTimes{.linear_ms = 700, .attention_ms = 300};
-  m.llama = LlamaMeasurement{
-      .n_ubatch = 512, .ttft_ms = {3000, 3000, 3000}, .ttft_ratio = {1.5, 1.4, 1.6}};
+  m.llama.emplace();
+  m.llama->n_ubatch = 512;
+  m.llama->ttft_ratio = {.median = 1.5, .min = 1.4, .max = 1.6};
   const json r = json::parse(measurement_line("r1", point_with_budget(), m));
   EXPECT_EQ(r["profile"]["linear_ms"], 700);
   EXPECT_EQ(r["llama_cpp"]["ubatch"], 512);
