@@ -81,8 +81,8 @@ int prepare_model(BenchOptions& o) {
   if (o.shape.folder.empty()) o.shape.folder = default_shape_folder();
   o.shape.on_write = [&](const std::string& path, int64_t n_bytes) {
     say(o, fmt::format("plateau: writing {}, {} MiB of random weights", path, n_bytes >> 20));
-    if (interrupted()) throw_error(ErrorCode::kCancelled, "interrupted");
   };
+  o.shape.should_cancel = interrupted;
   const synth::ShapeFile text = synth::make_text_shape(o.shape);
   engine.model_path = text.path;
   if (text.n_layer < text.n_layer_published) {

@@ -428,7 +428,7 @@ Section bulk_section(const std::vector<Subject>& subjects) {
     std::map<std::string, std::pair<const BenchRecord*, const BenchRecord*>> pairs;
     for (const BenchRecord* r : all.records) {
       if (!r->budget) continue;
-      const std::string name = fmt::format("{}<br>{} tokens{}", without_block(*r), r->visual_tokens,
+      const std::string name = fmt::format("{}\n{} tokens{}", without_block(*r), r->visual_tokens,
                                            r->block == "0" ? "" : ", block " + r->block);
       (r->bulk ? pairs[name].first : pairs[name].second) = r;
     }

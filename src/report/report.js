@@ -6,19 +6,23 @@
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  // Plotly reads some markup in its texts; those from files have none. A line feed is a new line.
+  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/\n/g, "<br>");
+
   const traceOf = (plot, series, index) => {
     const roleColour = { full: "--full", llama: "--llama" }[series.role];
     const paint = colour(roleColour || `--c${index % 6}`);
     const isBar = plot.mark === "bars" || plot.mark === "stacked";
+    const labels = series.labels.map(plain);
     const trace = {
-      name: series.name,
-      x: isBar || series.x.length === 0 ? series.labels : series.x,
+      name: plain(series.name),
+      x: isBar || series.x.length === 0 ? labels : series.x,
       y: series.y,
       type: isBar ? "bar" : "scatter",
       marker: { color: paint, size: plot.mark === "points" ? 11 : 7 },
     };
     if (plot.mark === "stacked") {  // lying, so that long names stay readable
-      Object.assign(trace, { orientation: "h", x: series.y, y: series.labels });
+      Object.assign(trace, { orientation: "h", x: series.y, y: labels });
       trace.hovertemplate = "%{y}<br>%{x:.3~g} %<extra>%{fullData.name}</extra>";
     } else if (isBar) {
       trace.hovertemplate = "%{x}<br>%{y:.4~g}<extra>%{fullData.name}</extra>";
@@ -30,8 +34,8 @@
         dash: series.role === "llama" ? "dash" : series.role === "full" ? "dot" : "solid",
       };
       trace.marker.symbol = ["circle", "square", "diamond", "triangle-up", "cross", "star"][index % 6];
-      trace.text = series.labels;
-      trace.hovertemplate = series.labels.length
+      trace.text = labels;
+      trace.hovertemplate = labels.length
         ? "%{text}<br>%{x:.4~g}, %{y:.4~g}<extra></extra>"
         : "%{x:,}: %{y:.4~g}<extra>%{fullData.name}</extra>";
     }

@@ -118,7 +118,8 @@ void check_tensor(const PlannedTensor& t) {
 
 class TensorWriter {
  public:
-  explicit TensorWriter(std::FILE* file) : file_(file) {}
+  TensorWriter(std::FILE* file, const std::function<void()>& on_chunk)
+      : file_(file), on_chunk_(on_chunk) {}
 
   void write(const PlannedTensor& tensor, uint64_t seed) {
     const int64_t n_per_row = tensor.ne[0];
@@ -137,6 +138,7 @@ class TensorWriter {
       bytes_.resize(ggml_row_size(tensor.type, n_per_row) * static_cast<size_t>(n));
       ggml_quantize_chunk(tensor.type, values_.data(), bytes_.data(), 0, n, n_per_row, nullptr);
       put(bytes_);
+      if (on_chunk_) on_chunk_();
     }
   }
 
@@ -160,6 +162,7 @@ class TensorWriter {
   }
 
   std::FILE* file_;
+  const std::function<void()>& on_chunk_;
   size_t n_written_ = 0;  // of tensor data
   std::vector<float> values_;
   std::vector<uint8_t> bytes_;
@@ -167,7 +170,8 @@ class TensorWriter {
 
 }  // namespace
 
-void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string& path) {
+void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string& path,
+                const std::function<void()>& on_chunk) {
   apply(mutations, plan);
   const gguf_context_ptr gguf(gguf_init_empty());
   for (const auto& [name, value] : plan.keys) {
@@ -207,7 +211,7 @@ void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string
   if (file == nullptr) {
     throw_error(ErrorCode::kUnavailable, "[gguf_plan] expected a writable file, got {}", path);
   }
-  TensorWriter writer(file.get());
+  TensorWriter writer(file.get(), on_chunk);
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
     writer.pad_to(gguf_get_tensor_offset(gguf.get(), static_cast<int64_t>(i)));
     writer.write(plan.tensors[i], plan.seed);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -53,8 +54,10 @@ struct GgufMutations {
 };
 
 /// Writes the file, replacing one that exists.
+/// `on_chunk` (may be empty) is called every megabyte or so, and may throw to stop.
 /// Errors: kInvalidArgument (a plan that cannot be expressed in GGUF), kUnavailable (disk).
-void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string& path);
+void write_gguf(GgufPlan plan, const GgufMutations& mutations, const std::string& path,
+                const std::function<void()>& on_chunk = {});
 
 /// Cuts the file to its first `n_bytes` bytes.
 void truncate_file(const std::string& path, size_t n_bytes);

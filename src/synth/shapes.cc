@@ -120,7 +120,11 @@ bool make_file(const ShapeRequest& request, const GgufPlan& plan, const fs::path
   check_room(request.folder, path.filename().string(), n_bytes);
   if (request.on_write) request.on_write(path.string(), n_bytes);
   const PartFile part{fmt::format("{}.{}.part", path.string(), ::getpid())};
-  write_gguf(plan, {}, part.path.string());
+  write_gguf(plan, {}, part.path.string(), [&] {
+    if (request.should_cancel && request.should_cancel()) {
+      throw_error(ErrorCode::kCancelled, "interrupted");
+    }
+  });
   fs::rename(part.path, path, ec);
   if (ec) throw_error(ErrorCode::kUnavailable, "[{}] cannot be written", path.string());
   return true;

@@ -41,14 +41,16 @@ struct ShapeRequest {
   std::string type = "q8_0";  // of the matrices
   int n_layer = 0;            // 0: as published; fewer: widths stay, depth is cut
   std::string folder;         // is made where it does not exist
-  /// Called with the bytes to be written before a file is made; may throw to stop.
-  std::function<void(const std::string& path, int64_t n_bytes)> on_write;
+  /// Called with the bytes to be written before a file is made.
+  std::function<void(const std::string& path, int64_t n_bytes)> on_write = {};
+  std::function<bool()> should_cancel = {};  // polled while writing
 };
 
 /// The file of the shape's text model, made on first use: written to a file of this process's own
 /// and renamed, so that an interruption leaves nothing that looks whole.
 /// Errors: kInvalidArgument (name, type, more layers than published), kResourceExhausted (the disk
-/// has less room than the file needs), kUnavailable (the folder cannot be written, disk full).
+/// has less room than the file needs), kUnavailable (the folder cannot be written, disk full),
+/// kCancelled.
 ShapeFile make_text_shape(const ShapeRequest& request);
 
 /// The same for its vision projector, f16, never cut.

@@ -27,8 +27,9 @@ class RowReaderTest : public ::testing::Test {
  protected:
   RowReaderTest() {
     test::write_tiny_text({}, dir_.file("a.gguf"));
-    loaded_.emplace(EngineOptions{.model_path = dir_.file("a.gguf"), .n_threads = 1},
-                    std::function<bool(float)>{});
+    point_.engine.model_path = dir_.file("a.gguf");
+    point_.engine.n_threads = 1;
+    loaded_.emplace(point_.engine, std::function<bool(float)>{});
     point_.n_input = 300;
     plan_.emplace(plan_point(point_, *loaded_));
     text_.assign(static_cast<size_t>(n_embd()) * (kTokensBefore + kTokensAfter), 0.5F);
