@@ -13,13 +13,6 @@ namespace plateau::bench {
 namespace {
 
 constexpr const char* kQuestion = "Describe the picture.";
-// The engine's default: enough patches to keep the cores busy, and one tile of a large tower.
-constexpr int kEncoderPatches = 1024;
-
-int encoder_batch(const engine::LoadedModel& loaded) {
-  if (loaded.options.encoder_batch > 0) return loaded.options.encoder_batch;
-  return std::max(1, kEncoderPatches / loaded.encoder->config().n_patches());
-}
 
 class RandomUnits final : public BenchUnits {
  public:
@@ -94,7 +87,7 @@ class PictureUnits final : public BenchUnits {
   PictureUnits(engine::LoadedModel& loaded, const BenchPoint& point,
                const engine::RequestPlan& plan)
       : source_(*loaded.encoder, plan.images, engine::to_limits(point.request.image),
-                encoder_batch(loaded)) {}
+                loaded.encoder_batch()) {}
 
   std::span<const float> unit(int image, int unit) override { return source_.unit(image, unit); }
   double encode_ms() const override { return source_.encode_ms(); }
@@ -161,7 +154,7 @@ std::unique_ptr<BenchUnits> open_units(const BenchPoint& point, const engine::Re
       return std::make_unique<RandomUnits>(plan.prompt, loaded.language_model.config().n_embd);
     case InputKind::kTiles:
       return std::make_unique<RandomTiles>(*loaded.encoder, static_cast<int>(point.n_input),
-                                           encoder_batch(loaded));
+                                           loaded.encoder_batch());
     case InputKind::kImage:
       break;
   }

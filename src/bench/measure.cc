@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "bench/input.h"
 #include "bench/llama_run.h"
+#include "engine/memory_plan.h"
 #include "engine/sequence.h"
 
 namespace plateau::bench {
@@ -106,6 +107,21 @@ ProfileTimes profile(const BenchPoint& point, engine::LoadedModel& loaded,
           .prefill_ms = run.prefill_ms};
 }
 
+/// What the engine's plan says, before the first run.
+void add_plan(const BenchPoint& point, engine::LoadedModel& loaded, Measurement& result) {
+  const engine::RequestPlan plan = plan_point(point, loaded);
+  Request request = point.request;
+  request.max_new_tokens = std::max(1, point.n_decode);
+  int64_t n_anon_bytes = 0;
+  for (const MemoryPart& part : engine::plan_memory(request, plan, loaded)) {
+    if (part.name == "compute") result.planned_compute_bytes += part.bytes;
+    // Weights that are not mapped are loaded by now, and so in "runtime".
+    const bool is_loaded = part.mapped || part.name == "weights" || part.name == "projector";
+    if (!is_loaded && part.device == model::Device::cpu().name()) n_anon_bytes += part.bytes;
+  }
+  if (point.input != InputKind::kTiles) result.planned_peak_anon_bytes = n_anon_bytes;
+}
+
 void validate(const BenchPoint& point) {
   if (point.against_llama_cpp && point.input != InputKind::kTokens) {
     throw_error(
@@ -138,6 +154,7 @@ Measurement measure(const BenchPoint& point, const CancelPoll& should_cancel) {
   const PollScope poll(loaded.backends, should_cancel);
   Measurement result;
   warm_up(point, loaded, should_cancel);
+  add_plan(point, loaded, result);
   result.loaded_anon_bytes = anon_bytes();
   result.weights_bytes = file_bytes(point.engine.model_path) + file_bytes(point.engine.mmproj_path);
 

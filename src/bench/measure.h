@@ -38,11 +38,13 @@ struct Measurement {
   Spread score_ms;
   Spread select_ms;
   Spread compact_ms;
-  std::optional<Spread> decode_tok_s;  // with n_decode > 0
-  int64_t weights_bytes = 0;           // of the model file and the projector
-  int64_t loaded_anon_bytes = 0;       // RssAnon of the process with the model loaded
-  int64_t peak_anon_bytes = 0;         // highest RssAnon until the first run ended
-  int64_t peak_rss_bytes = 0;          // the same with mapped files
+  std::optional<Spread> decode_tok_s;              // with n_decode > 0
+  int64_t weights_bytes = 0;                       // of the model file and the projector
+  int64_t planned_compute_bytes = 0;               // what `plateau plan` says of the same prompt
+  std::optional<int64_t> planned_peak_anon_bytes;  // likewise; not for random tiles
+  int64_t loaded_anon_bytes = 0;                   // RssAnon of the process with the model loaded
+  int64_t peak_anon_bytes = 0;                     // highest RssAnon until the first run ended
+  int64_t peak_rss_bytes = 0;                      // the same with mapped files
   std::optional<ProfileTimes> profile;
   std::optional<LlamaMeasurement> llama;
 };

@@ -142,10 +142,13 @@ std::string measurement_line(const std::string& run, const BenchPoint& point,
   json["kv_bytes"] = m.first.kv_bytes;
   json["kv_bytes_planned"] = m.first.planned_kv_bytes;
   json["compute_bytes"] = m.first.compute_bytes;
+  json["compute_bytes_planned"] = m.planned_compute_bytes;
   json["encoder_bytes"] = m.first.encoder_bytes;
   json["weights_bytes"] = m.weights_bytes;
   json["loaded_anon_bytes"] = m.loaded_anon_bytes;
   json["peak_anon_bytes"] = m.peak_anon_bytes;
+  json["peak_anon_bytes_planned"] =
+      m.planned_peak_anon_bytes ? ordered_json(*m.planned_peak_anon_bytes) : ordered_json(nullptr);
   json["peak_rss_bytes"] = m.peak_rss_bytes;
   if (m.profile) {
     json["profile"] = {{"linear_ms", rounded(m.profile->linear_ms)},

@@ -187,18 +187,23 @@ Section memory_section(const std::vector<Subject>& subjects) {
       {}};
   for (const Subject& all : subjects) {
     const Subject subject = only(all, [](const BenchRecord& r) { return r.isolated; });
-    add_figure(section, subject,
-               {.mark = Mark::kLines,
-                .x = {.title = "visual tokens", .log = false},
-                .y = {.title = "peak memory, MiB", .log = false},
-                .series = curves(
-                    subject, [](const BenchRecord& r) { return in_mib(r.peak_anon_bytes); },
-                    /*has_error_bars=*/false)},
-               table_of(subject.records,
-                        {{"peak, MiB", [](const BenchRecord& r) { return mib(r.peak_anon_bytes); }},
-                         {"cache, MiB", [](const BenchRecord& r) { return mib(r.kv_bytes); }},
-                         {"decoder compute, MiB",
-                          [](const BenchRecord& r) { return mib(r.compute_bytes); }}}));
+    add_figure(
+        section, subject,
+        {.mark = Mark::kLines,
+         .x = {.title = "visual tokens", .log = false},
+         .y = {.title = "peak memory, MiB", .log = false},
+         .series = curves(
+             subject, [](const BenchRecord& r) { return in_mib(r.peak_anon_bytes); },
+             /*has_error_bars=*/false)},
+        table_of(
+            subject.records,
+            {{"peak, MiB", [](const BenchRecord& r) { return mib(r.peak_anon_bytes); }},
+             {"planned, MiB",
+              [](const BenchRecord& r) {
+                return r.peak_anon_bytes_planned ? mib(*r.peak_anon_bytes_planned) : "-";
+              }},
+             {"cache, MiB", [](const BenchRecord& r) { return mib(r.kv_bytes); }},
+             {"decoder compute, MiB", [](const BenchRecord& r) { return mib(r.compute_bytes); }}}));
   }
   return section;
 }

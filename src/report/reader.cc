@@ -255,6 +255,9 @@ class FileReader {
     r.kv_bytes_planned = line.count("kv_bytes_planned");
     r.compute_bytes = line.count("compute_bytes");
     r.peak_anon_bytes = line.count("peak_anon_bytes");
+    if (line.has("peak_anon_bytes_planned")) {
+      r.peak_anon_bytes_planned = line.count("peak_anon_bytes_planned");
+    }
     if (line.has("profile")) {
       const Line p = line.object("profile");
       r.profile = {p.number("linear_ms"), p.number("attention_ms"), p.number("signals_ms"),

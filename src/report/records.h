@@ -42,6 +42,7 @@ struct BenchRecord {
   double score_ms = 0, select_ms = 0, compact_ms = 0;  // medians
   std::optional<Spread> decode_tok_s;
   int64_t kv_bytes = 0, kv_bytes_planned = 0, compute_bytes = 0, peak_anon_bytes = 0;
+  std::optional<int64_t> peak_anon_bytes_planned;
   struct Profile {
     double linear_ms = 0, attention_ms = 0, signals_ms = 0, other_ms = 0, prefill_ms = 0;
   };

@@ -57,6 +57,9 @@ TEST_F(MeasureTest, CountsAndBytes) {
   // 2 layers, 2 kv heads of 16, K and V, 2 bytes each; slots in steps of 256.
   EXPECT_EQ(m.first.kv_bytes, 512 * 2 * 2 * 16 * 2 * 2);
   EXPECT_GE(m.peak_anon_bytes, m.first.kv_bytes);
+  EXPECT_GE(m.planned_compute_bytes, m.first.compute_bytes);
+  ASSERT_TRUE(m.planned_peak_anon_bytes.has_value());
+  EXPECT_GE(*m.planned_peak_anon_bytes, m.peak_anon_bytes);
   EXPECT_GE(m.peak_rss_bytes, m.loaded_anon_bytes);
   EXPECT_GT(m.ttft_ms.min, 0);
   EXPECT_LE(m.ttft_ms.min, m.ttft_ms.max);

@@ -69,6 +69,8 @@ TEST(MeasurementLine, HoldsTheFieldsOfTheContract) {
                             "kv_bytes_planned",
                             "compute_bytes",
                             "encoder_bytes",
+                            "compute_bytes_planned",
+                            "peak_anon_bytes_planned",
                             "weights_bytes",
                             "loaded_anon_bytes",
                             "peak_anon_bytes",
