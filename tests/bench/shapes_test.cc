@@ -8,6 +8,7 @@
 
 #include "model/gguf_file.h"
 #include "model/model_config.h"
+#include "plateau/error.h"
 #include "support/temp_dir.h"
 
 namespace plateau::synth {
