@@ -116,9 +116,9 @@ TEST(Bench, AFullDiskIsAnError) {
 
 TEST(Bench, AnInterruptionKeepsWhatIsFinished) {
   const TempDir dir;
-  const Finished finished =
-      plateau(bench({"--tokens", "64,4000000", "--repeats", "1", "--out", dir.file("b.jsonl")}),
-              {.interrupt_after = "      64    full"});
+  const Finished finished = plateau(bench({"--tokens", "64,400000", "--kv-budget", "256",
+                                           "--repeats", "1", "--out", dir.file("b.jsonl")}),
+                                    {.interrupt_after = "      64     256"});
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
   const auto lines = lines_of(media::testing::read_file(dir.file("b.jsonl")));
   ASSERT_EQ(lines.size(), 2u);
