@@ -18,12 +18,16 @@
 #include "support/synth.h"
 #include "support/temp_dir.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 static void PrintTo(const TinyTextModel& model, std::ostream* out) {
   *out << model.arch << " " << model.n_head << ":" << model.n_head_kv << " heads of "
        << model.head_dim << (model.tied ? " tied " : " ") << ggml_type_name(model.type);
 }
+
+}  // namespace plateau::synth
+
+namespace plateau::test {
 
 namespace {
 

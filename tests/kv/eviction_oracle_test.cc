@@ -16,9 +16,13 @@
 #include "support/synth.h"
 #include "support/temp_dir.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 static void PrintTo(const TinyTextModel& model, std::ostream* out) { *out << model.arch; }
+
+}  // namespace plateau::synth
+
+namespace plateau::test {
 
 namespace {
 

@@ -19,12 +19,16 @@
 #include "support/synth.h"
 #include "support/temp_dir.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 // How GoogleTest names the parameter of a failed case.
 static void PrintTo(const TinyTextModel& model, std::ostream* out) {
   *out << model.arch << " n_head_kv " << model.n_head_kv << (model.tied ? " tied" : "");
 }
+
+}  // namespace plateau::synth
+
+namespace plateau::test {
 
 namespace {
 

@@ -14,11 +14,15 @@
 #include "support/temp_dir.h"
 #include "vision/encoder.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 static void PrintTo(const TinyVision& vision, std::ostream* out) {
   *out << (vision.rms_qk_norm ? "rms " : "layer norm ") << ggml_type_name(vision.type);
 }
+
+}  // namespace plateau::synth
+
+namespace plateau::test {
 
 namespace {
 
