@@ -81,6 +81,9 @@ struct EngineOptions {
   int n_gpu_layers = -1;  // layers on the device, from the last; negative: all
   int n_threads = 0;      // CPU threads; 0: as many as there are usable cores
   int encoder_batch = 0;  // tiles encoded at once; 0: as many as make 1024 patches
+  /// Memory for the embeddings of whole pictures, so that asking about the same picture again does
+  /// not encode it again; a picture that does not fit is encoded each time. 0: none are kept.
+  int64_t embedding_cache_bytes = 0;
 };
 
 }  // namespace plateau

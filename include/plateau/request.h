@@ -27,6 +27,15 @@ struct Message {
   std::vector<ContentPart> content;
 };
 
+/// A part of a picture, in pixels of the upright original.
+struct ImageRegion {
+  int image = 0;  // which picture of the request, in order
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+};
+
 struct Request {
   std::vector<Message> messages;
   ImageOptions image;
@@ -35,6 +44,11 @@ struct Request {
   int max_new_tokens = 128;
   /// Fill ImageReport::kept_share.
   bool want_kept_share = false;
+  /// Parts of pictures whose tokens are followed: Usage::regions.
+  std::vector<ImageRegion> regions;
+  /// Plain texts that the answer might begin with; how likely each is comes back in
+  /// Answer::continuations. The answer itself does not depend on them.
+  std::vector<std::string> continuations;
 };
 
 enum class StopReason {
@@ -63,6 +77,14 @@ struct ImageReport {
   std::vector<float> kept_share;
 };
 
+/// What the cache held of a region when decoding began.
+struct RegionReport {
+  int64_t tokens = 0;  // of the picture's grid, without the thumbnail, that the region touches
+  int n_layer = 0;
+  int n_head_kv = 0;
+  std::vector<int32_t> tokens_kept;  // of them, still held: [n_head_kv, n_layer]
+};
+
 /// What one prefill block left in the cache.
 struct BlockTrace {
   int block = 0;
@@ -85,6 +107,7 @@ struct Usage {
   int64_t kv_kept_max = 0;      // most slots held after a block
   int64_t kv_bytes = 0;
   int64_t evicted_tokens = 0;  // mean over layers and heads
+  int64_t encoded_tiles = 0;   // without those that the embedding cache had
   double encode_ms = 0;        // reading and encoding pictures
   double prefill_ms = 0;       // running the blocks, eviction included
   double score_ms = 0;         // of it, on the host: scores from signals
@@ -100,13 +123,21 @@ struct Usage {
   int64_t encoder_bytes = 0;         // vision compute buffers
   int64_t media_bytes = 0;           // the picture library's fullest moment in this process
   std::vector<ImageReport> images;
+  std::vector<RegionReport> regions;  // as Request::regions
   std::vector<std::string>
       notes;  // what a person should know: resizes, a prompt beyond the trained length
+};
+
+/// How likely a continuation is right after the prompt.
+struct ContinuationLikelihood {
+  double log_prob = 0;  // natural logarithm, summed over its tokens
+  int n_tokens = 0;
 };
 
 struct Answer {
   std::string text;
   StopReason stop_reason = StopReason::kEndOfAnswer;
+  std::vector<ContinuationLikelihood> continuations;  // as Request::continuations
   Usage usage;
 };
 

@@ -19,5 +19,6 @@ Command add_plan_command(CLI::App& app);
 Command add_info_command(CLI::App& app);
 Command add_needle_command(CLI::App& app);
 Command add_evict_command(CLI::App& app);
+Command add_eval_command(CLI::App& app);
 
 }  // namespace plateau::cli

@@ -19,6 +19,10 @@ EngineOptions validated(const EngineOptions& options) {
     throw_error(ErrorCode::kInvalidArgument, "[--encoder-batch] expected 0 to 256 tiles, got {}",
                 options.encoder_batch);
   }
+  if (options.embedding_cache_bytes < 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[--embedding-cache] expected 0 or more bytes, got {}",
+                options.embedding_cache_bytes);
+  }
   return options;
 }
 

@@ -14,6 +14,7 @@ constexpr int kMaxBlock = 1 << 16;
 // The bulk stage's blocks: larger ones gain no speed and cost compute buffer.
 constexpr int kBulkBlock = 2048;
 constexpr int64_t kMaxTokens = INT32_MAX / 4;
+constexpr int64_t kMaxContinuation = 4096;
 
 void require(bool condition, const char* option, const char* expected, int64_t got) {
   if (!condition) {
@@ -36,6 +37,39 @@ void validate(const Request& request) {
           "full with --policy full, which keeps everything", request.kv.budget);
   require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
           request.kv.block);
+}
+
+/// Continuations stand where the answer would: right behind the prompt, as text of their own.
+std::vector<std::vector<model::Token>> tokenize_continuations(const Request& request,
+                                                              const model::Vocab& vocab) {
+  std::vector<std::vector<model::Token>> result;
+  for (const std::string& text : request.continuations) {
+    result.push_back(vocab.tokenize(text, /*parse_special=*/false));
+    const auto n_tokens = static_cast<int64_t>(result.back().size());
+    require(n_tokens >= 1 && n_tokens <= kMaxContinuation, "continuations",
+            "texts of 1 to 4096 tokens", n_tokens);
+  }
+  static_assert(kMaxContinuation == 4096, "the number in the message");
+  return result;
+}
+
+void check_regions(const Request& request, const std::vector<PlannedImage>& images) {
+  for (const ImageRegion& region : request.regions) {
+    require(region.image >= 0 && region.image < static_cast<int64_t>(images.size()), "regions",
+            "the index of a picture of the request", region.image);
+    const media::ImageInfo& info = images[static_cast<size_t>(region.image)].info;
+    // Written so that NaN fails.
+    const bool meets = region.width > 0 && region.height > 0 &&
+                       region.x < static_cast<double>(info.width) &&
+                       region.y < static_cast<double>(info.height) &&
+                       region.x + region.width > 0 && region.y + region.height > 0;
+    if (!meets) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[regions] expected a box that meets the {}x{} pixels of {}, got {}x{} at {}, {}",
+                  info.width, info.height, images[static_cast<size_t>(region.image)].path,
+                  region.width, region.height, region.x, region.y);
+    }
+  }
 }
 
 void refuse_pictures_without_encoder(const Request& request) {
@@ -97,11 +131,17 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   } else {
     refuse_pictures_without_encoder(request);
   }
+  check_regions(request, plan.images);
+  plan.continuations = tokenize_continuations(request, loaded.language_model.vocab());
+  int n_decode = request.max_new_tokens;
+  for (const auto& tokens : plan.continuations) {
+    n_decode = std::max(n_decode, static_cast<int>(tokens.size()));
+  }
   plan.prompt =
       build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
-  if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
+  if (plan.prompt.n_tokens() + n_decode > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
-                kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
+                kMaxTokens, plan.prompt.n_tokens() + n_decode);
   }
 
   const int budget = plan.policy ? kv.budget : 0;
@@ -138,9 +178,19 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
                                  .strict = kv.strict,
                                  .evict_only_at_end = at_end,
                                  .n_proxy = proxies ? kv.policy_options.window : 0,
-                                 .n_decode = request.max_new_tokens,
+                                 .n_decode = n_decode,
                                  .n_protected = n_protected});
   plan.n_recent = std::min(kv.policy_options.window, (plan.budget.n_decode_keep - n_protected) / 2);
+  for (const auto& tokens : plan.continuations) {
+    // The last token is asked about, not run.
+    const int room = plan.budget.n_arena - plan.budget.steps.back().n_after + 1;
+    if (static_cast<int>(tokens.size()) > room) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[continuations] expected at most {} tokens beside the kept ones, got {}; try a "
+                  "larger --block",
+                  room, tokens.size());
+    }
+  }
   return plan;
 }
 

@@ -62,6 +62,16 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   return std::move(result.logits);
 }
 
+std::vector<float> Sequence::peek(const Rows& row, int n_ahead) {
+  PLATEAU_CHECK(row.n() == 1 && n_ahead >= 0 && slots_.n_held() + n_ahead < cache_.n_slot());
+  return runner_
+      .run({.embeddings = row.embeddings,
+            .positions = row.positions,
+            .n_cached = slots_.n_held() + n_ahead,
+            .want_logits = true})
+      .logits;
+}
+
 std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n_recent) {
   PLATEAU_CHECK(row.n() == 1);
   info_.resize(static_cast<size_t>(slots_.n_total()));  // without that of a row that was cancelled

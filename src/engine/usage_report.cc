@@ -1,11 +1,55 @@
 #include "engine/usage_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "engine/media_plan.h"
 
 namespace plateau::engine {
+namespace {
+
+/// Half-open ranges of token rows and columns on one picture's grid.
+struct TokenBox {
+  int image = 0;
+  int col_begin = 0;
+  int col_end = 0;
+  int row_begin = 0;
+  int row_end = 0;
+
+  bool holds(const kv::TokenInfo& info) const {
+    // Even planes are the pictures, odd ones their thumbnails.
+    return info.image == image && info.plane % 2 == 0 && info.w >= col_begin && info.w < col_end &&
+           info.h >= row_begin && info.h < row_end;
+  }
+};
+
+/// The tokens of a grid of `n` along `side` pixels that [begin, begin + length) touches.
+std::pair<int, int> touched(double begin, double length, int64_t side, int n) {
+  const double scale = static_cast<double>(n) / static_cast<double>(side);
+  const double first = std::clamp(std::floor(begin * scale), 0.0, static_cast<double>(n - 1));
+  const double last = std::clamp(std::ceil((begin + length) * scale), first + 1.0,
+                                 static_cast<double>(n));
+  return {static_cast<int>(first), static_cast<int>(last)};
+}
+
+TokenBox tokens_of(const ImageRegion& region, const RequestPlan& plan) {
+  int n_cols = 1;
+  int n_rows = 1;
+  for (const Piece& piece : plan.prompt.pieces()) {
+    if (piece.kind != PieceKind::kVisual || piece.image != region.image || piece.plane % 2 != 0) {
+      continue;
+    }
+    n_cols = std::max(n_cols, piece.grid_w0 + piece.n_grid_cols);
+    n_rows = std::max(n_rows, piece.grid_h0 + piece.n_grid_rows);
+  }
+  const media::ImageInfo& info = plan.images[static_cast<size_t>(region.image)].info;
+  const auto [col_begin, col_end] = touched(region.x, region.width, info.width, n_cols);
+  const auto [row_begin, row_end] = touched(region.y, region.height, info.height, n_rows);
+  return {region.image, col_begin, col_end, row_begin, row_end};
+}
+
+}  // namespace
 
 Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded) {
   Usage usage;
@@ -84,6 +128,28 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
   }
   for (size_t i = 0; i < kept.size(); ++i) {
     usage.images[i].tokens_kept = (kept[i] + n_pairs / 2) / n_pairs;
+  }
+}
+
+void report_regions(const RequestPlan& plan, const Sequence& sequence,
+                    const std::vector<ImageRegion>& regions, Usage& usage) {
+  const kv::SlotMap& slots = sequence.slots();
+  for (const ImageRegion& region : regions) {
+    const TokenBox box = tokens_of(region, plan);
+    RegionReport& report = usage.regions.emplace_back();
+    report.tokens =
+        int64_t{box.col_end - box.col_begin} * int64_t{box.row_end - box.row_begin};
+    report.n_layer = slots.n_layer();
+    report.n_head_kv = slots.n_head_kv();
+    for (int il = 0; il < slots.n_layer(); ++il) {
+      for (int head = 0; head < slots.n_head_kv(); ++head) {
+        const auto tokens = slots.tokens(il, head);
+        report.tokens_kept.push_back(static_cast<int32_t>(
+            std::count_if(tokens.begin(), tokens.end(), [&](int32_t token) {
+              return box.holds(sequence.info()[static_cast<size_t>(token)]);
+            })));
+      }
+    }
   }
 }
 

@@ -15,6 +15,11 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
 void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_kept_share,
                  Usage& usage);
 
+/// What the cache holds of each region now: Usage::regions. REQUIRES: regions that meet their
+/// pictures.
+void report_regions(const RequestPlan& plan, const Sequence& sequence,
+                    const std::vector<ImageRegion>& regions, Usage& usage);
+
 /// The kept positions after a block.
 BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done);
 
