@@ -79,7 +79,7 @@ Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::
   Json identity;
   identity["model"] = eval::file_fingerprint(o.engine.model_path);
   identity["mmproj"] =
-      o.engine.mmproj_path.empty() ? Json(nullptr) : eval::file_fingerprint(o.engine.mmproj_path);
+      o.engine.mmproj_path.empty() ? "" : eval::file_fingerprint(o.engine.mmproj_path);
   identity["set"] = set.hash;
   identity["format"] = eval::to_string(set.format);
   identity["judge"] = o.judge;
@@ -87,19 +87,18 @@ Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::
   identity["n_predict"] = o.runner.base.max_new_tokens;
   identity["system"] = o.system;
   identity["chat_template"] =
-      engine.chat_template.empty() ? Json(nullptr) : Json(eval::sha256(engine.chat_template));
+      engine.chat_template.empty() ? "" : eval::sha256(engine.chat_template);
   identity["max_tiles"] = o.runner.base.image.max_tiles;
   identity["thumbnail"] = o.runner.base.image.thumbnail;
   identity["cache_type_k"] = static_cast<int>(o.engine.cache_type_k);
   identity["cache_type_v"] = static_cast<int>(o.engine.cache_type_v);
-  identity["policy_options"] = {
-      {"window", policy.window},
-      {"pool", static_cast<int>(policy.pool)},
-      {"kernel", policy.pool_kernel},
-      {"pool_axis", static_cast<int>(policy.pool_axis)},
-      {"group", static_cast<int>(policy.group)},
-      {"proxy_position", static_cast<int>(policy.proxy_position)},
-      {"seed", policy.seed}};
+  identity["policy_options"] = {{"window", policy.window},
+                                {"pool", static_cast<int>(policy.pool)},
+                                {"kernel", policy.pool_kernel},
+                                {"pool_axis", static_cast<int>(policy.pool_axis)},
+                                {"group", static_cast<int>(policy.group)},
+                                {"proxy_position", static_cast<int>(policy.proxy_position)},
+                                {"seed", policy.seed}};
   return {{"type", "header"},
           {"schema", "plateau-eval-1"},
           {"identity", identity},
@@ -116,12 +115,12 @@ struct PendingQuestion {
 };
 using PendingGroup = std::vector<PendingQuestion>;
 
-bool same_media(const eval::Question& a, const eval::Question& b) {
+bool same_media(const eval::SetQuestion& a, const eval::SetQuestion& b) {
   return std::equal(a.media.begin(), a.media.end(), b.media.begin(), b.media.end(),
                     [](const auto& x, const auto& y) { return x.path == y.path; });
 }
 
-std::vector<PendingGroup> pending_groups(const std::vector<eval::Question>& questions,
+std::vector<PendingGroup> pending_groups(const std::vector<eval::SetQuestion>& questions,
                                          const std::vector<eval::Setting>& settings,
                                          const std::vector<eval::ResultRecord>& done) {
   std::set<std::pair<std::string, std::string>> finished;
@@ -138,8 +137,7 @@ std::vector<PendingGroup> pending_groups(const std::vector<eval::Question>& ques
       }
     }
     if (pending.settings.empty()) continue;
-    if (groups.empty() ||
-        !same_media(questions[groups.back().back().question], questions[i])) {
+    if (groups.empty() || !same_media(questions[groups.back().back().question], questions[i])) {
       groups.emplace_back();
     }
     groups.back().push_back(std::move(pending));
@@ -220,7 +218,7 @@ EngineOptions make_engine_options(const EvalOptions& o) {
 
 /// Asks all that is pending and hands every record on as soon as it is there.
 void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
-                 const std::vector<eval::Question>& questions,
+                 const std::vector<eval::SetQuestion>& questions,
                  const std::vector<PendingGroup>& groups,
                  const std::function<void(eval::ResultRecord)>& on_record) {
   ProgressBar bar;
@@ -293,8 +291,7 @@ int evaluate(EvalOptions o) {
   const eval::Dataset set = read_questions(o);
 
   std::vector<std::string> inputs = set.files;
-  inputs.insert(inputs.end(),
-                {o.engine.model_path, o.engine.mmproj_path, o.chat_template_file});
+  inputs.insert(inputs.end(), {o.engine.model_path, o.engine.mmproj_path, o.chat_template_file});
   check_outputs({{"--out", o.out}}, inputs);
   std::optional<eval::RunFile> file;
   std::vector<eval::ResultRecord> records;

@@ -36,8 +36,7 @@ void EmbeddingCache::insert(const std::string& key, PictureEmbeddings embeddings
   const int64_t n_bytes = bytes_of(embeddings);
   if (index_.contains(key) || !make_room(n_bytes)) return;
   n_bytes_ += n_bytes;
-  entries_.emplace_front(key,
-                         std::make_shared<const PictureEmbeddings>(std::move(embeddings)));
+  entries_.emplace_front(key, std::make_shared<const PictureEmbeddings>(std::move(embeddings)));
   index_[key] = entries_.begin();
 }
 

@@ -63,8 +63,8 @@ class CachedSource final : public UnitSource {
   EmbeddingCache& cache_;
   UnitSource& source_;
   const std::vector<PlannedImage>& images_;
-  int image_ = -1;   // the picture that was asked for last
-  std::string key_;  // of it
+  int image_ = -1;                                 // the picture that was asked for last
+  std::string key_;                                // of it
   std::shared_ptr<const PictureEmbeddings> held_;  // of it; null: it comes from the source
   bool collects_ = false;
   int n_collected_ = 0;  // units in `collected_`

@@ -95,8 +95,8 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
   engine::report_kept(plan, sequence, request.want_kept_share, usage);
   engine::report_regions(plan, sequence, request.regions, usage);
   const Stopwatch since_prefilled;
-  answer.continuations = engine::continuation_likelihoods(
-      prefilled.logits, plan.continuations, plan.prompt.next_position(), sequence);
+  answer.continuations = engine::continuation_likelihoods(prefilled.logits, plan.continuations,
+                                                          plan.prompt.next_position(), sequence);
   const double continuations_ms = since_prefilled.ms();
 
   const engine::DecodeResult decoded = engine::decode(

@@ -61,8 +61,8 @@ void check_regions(const Request& request, const std::vector<PlannedImage>& imag
     // Written so that NaN fails.
     const bool meets = region.width > 0 && region.height > 0 &&
                        region.x < static_cast<double>(info.width) &&
-                       region.y < static_cast<double>(info.height) &&
-                       region.x + region.width > 0 && region.y + region.height > 0;
+                       region.y < static_cast<double>(info.height) && region.x + region.width > 0 &&
+                       region.y + region.height > 0;
     if (!meets) {
       throw_error(ErrorCode::kInvalidArgument,
                   "[regions] expected a box that meets the {}x{} pixels of {}, got {}x{} at {}, {}",

@@ -28,8 +28,8 @@ struct TokenBox {
 std::pair<int, int> touched(double begin, double length, int64_t side, int n) {
   const double scale = static_cast<double>(n) / static_cast<double>(side);
   const double first = std::clamp(std::floor(begin * scale), 0.0, static_cast<double>(n - 1));
-  const double last = std::clamp(std::ceil((begin + length) * scale), first + 1.0,
-                                 static_cast<double>(n));
+  const double last =
+      std::clamp(std::ceil((begin + length) * scale), first + 1.0, static_cast<double>(n));
   return {static_cast<int>(first), static_cast<int>(last)};
 }
 
@@ -137,15 +137,14 @@ void report_regions(const RequestPlan& plan, const Sequence& sequence,
   for (const ImageRegion& region : regions) {
     const TokenBox box = tokens_of(region, plan);
     RegionReport& report = usage.regions.emplace_back();
-    report.tokens =
-        int64_t{box.col_end - box.col_begin} * int64_t{box.row_end - box.row_begin};
+    report.tokens = int64_t{box.col_end - box.col_begin} * int64_t{box.row_end - box.row_begin};
     report.n_layer = slots.n_layer();
     report.n_head_kv = slots.n_head_kv();
     for (int il = 0; il < slots.n_layer(); ++il) {
       for (int head = 0; head < slots.n_head_kv(); ++head) {
         const auto tokens = slots.tokens(il, head);
-        report.tokens_kept.push_back(static_cast<int32_t>(
-            std::count_if(tokens.begin(), tokens.end(), [&](int32_t token) {
+        report.tokens_kept.push_back(
+            static_cast<int32_t>(std::count_if(tokens.begin(), tokens.end(), [&](int32_t token) {
               return box.holds(sequence.info()[static_cast<size_t>(token)]);
             })));
       }

@@ -146,7 +146,8 @@ std::string default_media_root(DatasetFormat format, const fs::path& file) {
   }
 }
 
-Question read_record(DatasetFormat format, const JsonRecord& record, const RecordContext& context) {
+SetQuestion read_record(DatasetFormat format, const JsonRecord& record,
+                        const RecordContext& context) {
   switch (format) {
     case DatasetFormat::kMmNiah:
       return read_mm_niah(record, context);
@@ -200,7 +201,7 @@ Dataset read_dataset(const DatasetOptions& options) {
                              .file_stem = file.stem().string()};
     for (const JsonRecord& record : records) {
       context.index = static_cast<int>(dataset.questions.size());
-      Question& question =
+      SetQuestion& question =
           dataset.questions.emplace_back(read_record(dataset.format, record, context));
       const auto [before, is_new] = place_of_id.emplace(question.id, record.place());
       if (!is_new) {
@@ -210,8 +211,7 @@ Dataset read_dataset(const DatasetOptions& options) {
     }
   }
   if (dataset.questions.empty()) {
-    throw_error(ErrorCode::kCorrupt, "[{}] expected at least one question, got none",
-                options.path);
+    throw_error(ErrorCode::kCorrupt, "[{}] expected at least one question, got none", options.path);
   }
   dataset.hash = sha256(all_bytes);
   return dataset;

@@ -22,19 +22,20 @@ struct MediaItem {
 /// A piece of a prompt: text, or one media item where `media` is not negative.
 struct PromptPart {
   std::string text = {};
-  int media = -1;  // index into Question::media
+  int media = -1;  // index into SetQuestion::media
 };
 
 /// Where the answer stands: a box in pixels of the upright picture.
 struct NeedleBox {
-  int media = 0;  // index into Question::media
+  int media = 0;  // index into SetQuestion::media
   double x = 0;
   double y = 0;
   double width = 0;
   double height = 0;
 };
 
-struct Question {
+/// A question of a set, with what is right.
+struct SetQuestion {
   std::string id;    // unique in its set
   std::string kind;  // category; may be empty
   std::vector<MediaItem> media;
@@ -42,7 +43,8 @@ struct Question {
 
   // Multiple choice: the options' texts ("" for an option that is a picture), and which is right.
   std::vector<std::string> choices;
-  int right_choice = -1;  // -1: open question
+  int right_choice = -1;     // -1: open question
+  bool has_letters = false;  // the prompt lists the options as A, B, ...
   // Open: any of these is right. With `is_list`, they are the elements of one list, in order.
   std::vector<std::string> answers;
   bool is_list = false;
@@ -69,7 +71,7 @@ struct Dataset {
   DatasetFormat format = DatasetFormat::kPlateau;
   std::vector<std::string> files;  // that were read, sorted
   std::string hash;                // SHA-256 over the files' bytes, in that order, hex
-  std::vector<Question> questions;
+  std::vector<SetQuestion> questions;
 };
 
 /// Media files are not looked at. Errors name file, line (or item), field, what was expected and

@@ -16,8 +16,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr std::array<std::string_view, 20> kUnits = {
-    "zero",   "one",    "two",    "three",    "four",     "five",    "six",
-    "seven",  "eight",  "nine",   "ten",      "eleven",   "twelve",  "thirteen",
+    "zero",     "one",     "two",     "three",     "four",     "five",    "six",
+    "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
 constexpr std::array<std::string_view, 8> kTens = {"twenty", "thirty",  "forty",  "fifty",
                                                    "sixty",  "seventy", "eighty", "ninety"};
@@ -151,13 +151,16 @@ bool open_answer_matches(const std::string& answer, const std::string& right, Op
   return std::search(got.begin(), got.end(), want.begin(), want.end()) != got.end();
 }
 
-std::optional<int> chosen_option(const std::string& text, const std::vector<std::string>& choices) {
+std::optional<int> chosen_option(const std::string& text, const std::vector<std::string>& choices,
+                                 bool has_letters) {
   for (size_t i = 0; i < choices.size(); ++i) {
     if (!choices[i].empty() && open_answer_matches(text, choices[i], OpenMatch::kEqual)) {
       return static_cast<int>(i);
     }
   }
-  if (const auto letter = option_by_letter(text, choices.size())) return letter;
+  if (has_letters) {
+    if (const auto letter = option_by_letter(text, choices.size())) return letter;
+  }
   std::optional<int> only;
   for (size_t i = 0; i < choices.size(); ++i) {
     if (choices[i].empty() || !open_answer_matches(text, choices[i], OpenMatch::kContains)) {
@@ -169,9 +172,9 @@ std::optional<int> chosen_option(const std::string& text, const std::vector<std:
   return only;
 }
 
-Verdict judge_text(const Question& question, const std::string& text, OpenMatch match) {
+Verdict judge_text(const SetQuestion& question, const std::string& text, OpenMatch match) {
   if (question.is_multiple_choice()) {
-    const int choice = chosen_option(text, question.choices).value_or(-1);
+    const int choice = chosen_option(text, question.choices, question.has_letters).value_or(-1);
     return {.score = choice == question.right_choice ? 1.0 : 0.0, .choice = choice};
   }
   if (question.is_list) return {.score = list_score(question.answers, text)};
@@ -181,9 +184,8 @@ Verdict judge_text(const Question& question, const std::string& text, OpenMatch 
   return {.score = right ? 1.0 : 0.0};
 }
 
-Verdict judge_likelihood(const Question& question, const std::vector<double>& log_likelihoods) {
-  PLATEAU_CHECK(question.is_multiple_choice() &&
-                log_likelihoods.size() == question.choices.size());
+Verdict judge_likelihood(const SetQuestion& question, const std::vector<double>& log_likelihoods) {
+  PLATEAU_CHECK(question.is_multiple_choice() && log_likelihoods.size() == question.choices.size());
   const auto best = std::max_element(log_likelihoods.begin(), log_likelihoods.end());
   const int choice = static_cast<int>(best - log_likelihoods.begin());
   return {.score = choice == question.right_choice ? 1.0 : 0.0, .choice = choice};

@@ -23,20 +23,22 @@ enum class OpenMatch {
 
 bool open_answer_matches(const std::string& answer, const std::string& right, OpenMatch match);
 
-/// Which option a generated text chooses, by its letter or its text.
-std::optional<int> chosen_option(const std::string& text, const std::vector<std::string>& choices);
+/// Which option a generated text chooses, by its text or, where the prompt had letters, by its
+/// letter.
+std::optional<int> chosen_option(const std::string& text, const std::vector<std::string>& choices,
+                                 bool has_letters);
 
 struct Verdict {
-  double score = 0;   // 0 to 1
-  int choice = -1;    // multiple choice: the option that was chosen, or -1
+  double score = 0;  // 0 to 1
+  int choice = -1;   // multiple choice: the option that was chosen, or -1
   bool right() const { return score >= 1; }
 };
 
 /// Of a generated text. Lists earn the share of elements that stand in their places.
-Verdict judge_text(const Question& question, const std::string& text, OpenMatch match);
+Verdict judge_text(const SetQuestion& question, const std::string& text, OpenMatch match);
 
 /// Of log-likelihoods, one per option: the highest is chosen, of equal ones the first.
 /// REQUIRES: a multiple-choice question with as many options.
-Verdict judge_likelihood(const Question& question, const std::vector<double>& log_likelihoods);
+Verdict judge_likelihood(const SetQuestion& question, const std::vector<double>& log_likelihoods);
 
 }  // namespace plateau::eval

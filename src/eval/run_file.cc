@@ -124,8 +124,7 @@ void RunFile::read_existing(const std::string& text, const Json& header) {
   }
   size_ = static_cast<int64_t>(begin);
   if (::ftruncate(fd_, size_) != 0 || ::lseek(fd_, size_, SEEK_SET) != size_) {
-    throw_error(ErrorCode::kUnavailable, "[{}] cannot be written: {}", path_,
-                std::strerror(errno));
+    throw_error(ErrorCode::kUnavailable, "[{}] cannot be written: {}", path_, std::strerror(errno));
   }
 }
 

@@ -35,9 +35,7 @@ Json to_json(const ResultRecord& record) {
   }
   json["answer"] = record.answer;
   json["expected"] = record.expected;
-  json["choice"] = record.choice && *record.choice >= 0
-                       ? Json(std::string(1, static_cast<char>('A' + *record.choice)))
-                       : Json(nullptr);
+  json["choice"] = record.choice ? Json(*record.choice) : Json(nullptr);
   if (!record.log_probs.empty()) json["log_probs"] = record.log_probs;
   json["score"] = record.score;
   json["right"] = record.right;
@@ -80,20 +78,17 @@ ResultRecord record_from_json(const Json& json) {
   }
   record.answer = json.at("answer").get<std::string>();
   record.expected = json.at("expected").get<std::string>();
-  if (const Json& choice = json.at("choice"); choice.is_string()) {
-    const std::string letter = choice.get<std::string>();
-    record.choice = letter.size() == 1 ? letter[0] - 'A' : -1;
-  }
+  if (const Json& choice = json.at("choice"); !choice.is_null()) record.choice = choice.get<int>();
   if (json.contains("log_probs")) {
     record.log_probs = json.at("log_probs").get<std::vector<double>>();
   }
   record.score = json.at("score").get<double>();
   record.right = json.at("right").get<bool>();
   if (const Json& needle = json.at("needle"); !needle.is_null()) {
-    record.needle = KeptNeedle{
-        .tokens = needle.at("tokens").get<int64_t>(),
-        .any_share = needle.at("any_share_by_layer").get<std::vector<double>>(),
-        .token_share = needle.at("token_share_by_layer").get<std::vector<double>>()};
+    record.needle =
+        KeptNeedle{.tokens = needle.at("tokens").get<int64_t>(),
+                   .any_share = needle.at("any_share_by_layer").get<std::vector<double>>(),
+                   .token_share = needle.at("token_share_by_layer").get<std::vector<double>>()};
   }
   record.prompt_tokens = json.at("prompt_tokens").get<int64_t>();
   record.visual_tokens = json.at("visual_tokens").get<int64_t>();

@@ -35,7 +35,7 @@ struct ResultRecord {
 
   std::string answer;             // generated text
   std::string expected;           // the right answer, or the right option's letter
-  std::optional<int> choice;      // multiple choice: the option chosen; -1: none
+  std::optional<int> choice;      // multiple choice: index of the option chosen; -1: none
   std::vector<double> log_probs;  // likelihood judging: by option
   double score = 0;               // 0 to 1
   bool right = false;

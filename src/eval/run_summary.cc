@@ -74,12 +74,11 @@ SettingSummary summary_of(const Setting& setting, const Records& all) {
                              .accuracy = mean_with_error(values_of(records, score_of))};
   }
   summary.needle = needle_summary(answered);
-  summary.visual_tokens = mean_of(
-      answered, [](const ResultRecord& r) { return static_cast<double>(r.visual_tokens); });
+  summary.visual_tokens =
+      mean_of(answered, [](const ResultRecord& r) { return static_cast<double>(r.visual_tokens); });
   summary.kept_tokens =
       mean_of(answered, [](const ResultRecord& r) { return static_cast<double>(r.kept_tokens); });
-  summary.encode_ms =
-      median(values_of(encoded, [](const ResultRecord& r) { return r.encode_ms; }));
+  summary.encode_ms = median(values_of(encoded, [](const ResultRecord& r) { return r.encode_ms; }));
   summary.prefill_ms =
       median(values_of(answered, [](const ResultRecord& r) { return r.prefill_ms; }));
   summary.ttft_ms = median(values_of(encoded, [](const ResultRecord& r) { return r.ttft_ms; }));
@@ -229,10 +228,9 @@ std::string to_table(const RunSummary& summary) {
   for (const SettingSummary& setting : summary.settings) {
     width = std::max(width, setting.setting.name().size());
   }
-  std::string table =
-      fmt::format("{:<{}}  {:>5}  {:>15}  {:>16}  {:>7}  {:>13}  {:>9}  {:>8}  {:>9}\n", "setting",
-                  width, "n", "accuracy", "against full", "p", "needle kept", "KV MiB", "peak MiB",
-                  "prefill s");
+  std::string table = fmt::format(
+      "{:<{}}  {:>5}  {:>15}  {:>16}  {:>7}  {:>13}  {:>9}  {:>8}  {:>9}\n", "setting", width, "n",
+      "accuracy", "against full", "p", "needle kept", "KV MiB", "peak MiB", "prefill s");
   for (const SettingSummary& s : summary.settings) {
     const std::string accuracy =
         s.n == 0 ? "-"

@@ -67,7 +67,7 @@ struct Correlation {
 };
 
 struct RunSummary {
-  std::vector<SettingSummary> settings;  // references first, then in order of appearance
+  std::vector<SettingSummary> settings;   // references first, then in order of appearance
   std::vector<Correlation> correlations;  // none with fewer than 3 settings
 };
 

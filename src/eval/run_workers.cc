@@ -80,9 +80,9 @@ bool send_message(int fd, MessageKind kind, const std::string& text, int32_t cod
     } catch (const std::exception& error) {
       failure = error.what();
     }
-    const bool sent = failure ? send_message(fd, MessageKind::kFailed, *failure,
-                                             static_cast<int32_t>(code))
-                              : send_message(fd, MessageKind::kDone, "");
+    const bool sent =
+        failure ? send_message(fd, MessageKind::kFailed, *failure, static_cast<int32_t>(code))
+                : send_message(fd, MessageKind::kDone, "");
     if (!sent || failure) break;
   }
   std::fflush(stderr);

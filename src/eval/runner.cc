@@ -21,7 +21,7 @@ ContentPart media_part(const MediaItem& item) {
   return ImagePart{item.path};
 }
 
-bool can_be_asked(const Question& question) {
+bool can_be_asked(const SetQuestion& question) {
   try {
     for (const MediaItem& item : question.media) (void)media_part(item);
   } catch (const Error&) {
@@ -30,7 +30,7 @@ bool can_be_asked(const Question& question) {
   return true;
 }
 
-Request make_request(const Question& question, const Setting& setting,
+Request make_request(const SetQuestion& question, const Setting& setting,
                      const RunnerOptions& options) {
   Request request = options.base;
   Message user{"user", {}};
@@ -61,17 +61,19 @@ Request make_request(const Question& question, const Setting& setting,
     for (size_t i = 0; i < question.choices.size(); ++i) {
       const std::string& text = question.choices[i];
       // An option without text is a picture, which only its letter stands for.
-      request.continuations.push_back(by_text && !text.empty()
-                                          ? text
-                                          : option_letter(static_cast<int>(i)));
+      const bool use_text = !text.empty() && (by_text || !question.has_letters);
+      request.continuations.push_back(use_text ? text : option_letter(static_cast<int>(i)));
     }
     request.max_new_tokens = 1;
   }
   return request;
 }
 
-std::string expected_answer(const Question& question) {
-  if (question.is_multiple_choice()) return option_letter(question.right_choice);
+std::string expected_answer(const SetQuestion& question) {
+  if (question.is_multiple_choice()) {
+    return question.has_letters ? option_letter(question.right_choice)
+                                : question.choices[static_cast<size_t>(question.right_choice)];
+  }
   std::string text;
   for (const std::string& answer : question.answers) {
     text += (text.empty() ? "" : question.is_list ? ", " : " | ") + answer;
@@ -99,7 +101,7 @@ std::optional<KeptNeedle> kept_needle(const std::vector<RegionReport>& regions) 
   return kept;
 }
 
-Verdict judge(const Question& question, const Answer& answer, const RunnerOptions& options,
+Verdict judge(const SetQuestion& question, const Answer& answer, const RunnerOptions& options,
               std::vector<double>& log_probs) {
   if (answer.continuations.empty()) return judge_text(question, answer.text, options.match);
   std::vector<double> likelihoods;
@@ -110,7 +112,7 @@ Verdict judge(const Question& question, const Answer& answer, const RunnerOption
   return judge_likelihood(question, likelihoods);
 }
 
-void answer(Engine& engine, const Question& question, const RunnerOptions& options,
+void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& options,
             const Request& request, const std::function<bool()>& should_cancel,
             ResultRecord& record) {
   // Freed arenas of the setting before would count against this one.
@@ -162,14 +164,14 @@ std::string to_string(JudgeKind judge) {
   return "";
 }
 
-void refuse_if_none_can_be_asked(const std::vector<Question>& questions) {
+void refuse_if_none_can_be_asked(const std::vector<SetQuestion>& questions) {
   if (std::any_of(questions.begin(), questions.end(), can_be_asked)) return;
-  for (const Question& question : questions) {
+  for (const SetQuestion& question : questions) {
     for (const MediaItem& item : question.media) (void)media_part(item);
   }
 }
 
-ResultRecord run_question(Engine& engine, const Question& question, const Setting& setting,
+ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,
                           const RunnerOptions& options,
                           const std::function<bool()>& should_cancel) {
   ResultRecord record;

@@ -13,9 +13,9 @@
 namespace plateau::eval {
 
 enum class JudgeKind {
-  kGenerated,        // what the model writes
-  kOptionLetter,     // multiple choice: the likelihood of each option's letter
-  kOptionText,       // multiple choice: the likelihood of each option's text, per token
+  kGenerated,     // what the model writes
+  kOptionLetter,  // multiple choice: the likelihood of each option's letter
+  kOptionText,    // multiple choice: the likelihood of each option's text, per token
 };
 
 /// By the names "generate", "likelihood" and "likelihood-text". Errors: kInvalidArgument.
@@ -30,13 +30,13 @@ struct RunnerOptions {
 };
 
 /// Errors: kUnsupported when every question shows a film, which the engine does not take yet.
-void refuse_if_none_can_be_asked(const std::vector<Question>& questions);
+void refuse_if_none_can_be_asked(const std::vector<SetQuestion>& questions);
 
 /// A missing or damaged picture, a budget that this prompt cannot be put into, and whatever else is
 /// wrong with this pair alone makes a record of an error; so does a film, as long as the engine
 /// takes none. Throws kCancelled, and what is wrong with the program or the machine (kInternal,
 /// kUnavailable).
-ResultRecord run_question(Engine& engine, const Question& question, const Setting& setting,
+ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,
                           const RunnerOptions& options, const std::function<bool()>& should_cancel);
 
 }  // namespace plateau::eval

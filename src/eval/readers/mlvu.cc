@@ -9,8 +9,8 @@
 
 namespace plateau::eval {
 
-Question read_mlvu(const JsonRecord& record, const RecordContext& context) {
-  Question question;
+SetQuestion read_mlvu(const JsonRecord& record, const RecordContext& context) {
+  SetQuestion question;
   question.kind = record.text_or({"question_type", "task_type"}, context.file_stem);
   const std::string video = record.text({"video", "video_name"});
   question.id = record.text_or_number({"question_id"})

@@ -36,10 +36,9 @@ std::vector<std::string> optional_texts(const JsonRecord& record, const char* fi
 }
 
 void add_picture_options(const std::vector<std::string>& paths, const RecordContext& context,
-                         Question& question) {
+                         SetQuestion& question) {
   for (size_t i = 0; i < paths.size(); ++i) {
-    question.prompt.push_back(
-        {.text = fmt::format("\n{}. ", option_letter(static_cast<int>(i)))});
+    question.prompt.push_back({.text = fmt::format("\n{}. ", option_letter(static_cast<int>(i)))});
     question.prompt.push_back({.media = static_cast<int>(question.media.size())});
     question.media.push_back({media_path(context, paths[i]), MediaKind::kImage});
   }
@@ -48,11 +47,11 @@ void add_picture_options(const std::vector<std::string>& paths, const RecordCont
 
 }  // namespace
 
-Question read_mm_niah(const JsonRecord& record, const RecordContext& context) {
-  Question question;
-  question.id = context.file_stem + "/" +
-                record.text_or_number({"id", "question_id"}).value_or(
-                    fmt::format("{}", context.index));
+SetQuestion read_mm_niah(const JsonRecord& record, const RecordContext& context) {
+  SetQuestion question;
+  question.id =
+      context.file_stem + "/" +
+      record.text_or_number({"id", "question_id"}).value_or(fmt::format("{}", context.index));
   question.kind = context.file_stem;
   for (const std::string& path : record.texts({"images_list"})) {
     question.media.push_back({media_path(context, path), MediaKind::kImage});

@@ -7,7 +7,7 @@ namespace plateau::eval {
 namespace {
 
 void add_media(const JsonRecord& record, const RecordContext& context, const char* one,
-               const char* many, MediaKind kind, Question& question) {
+               const char* many, MediaKind kind, SetQuestion& question) {
   std::vector<std::string> paths;
   if (record.has(many)) {
     paths = record.texts({many});
@@ -20,7 +20,7 @@ void add_media(const JsonRecord& record, const RecordContext& context, const cha
   }
 }
 
-NeedleBox read_box(const JsonRecord& box, const Question& question) {
+NeedleBox read_box(const JsonRecord& box, const SetQuestion& question) {
   NeedleBox needle = {.media = static_cast<int>(box.whole_number("image").value_or(0)),
                       .x = box.number("x"),
                       .y = box.number("y"),
@@ -37,8 +37,8 @@ NeedleBox read_box(const JsonRecord& box, const Question& question) {
 /// Films have needles in time, which is not read here.
 bool has_box(const JsonRecord& needle) { return needle.has("x"); }
 
-void add_needles(const JsonRecord& record, Question& question) {
-  if (record.has("needle")) {
+void add_needles(const JsonRecord& record, SetQuestion& question) {
+  if (!record.has("needles") && record.has("needle")) {
     const JsonRecord needle = record.object("needle");
     if (has_box(needle)) question.needles.push_back(read_box(needle, question));
   }
@@ -49,17 +49,18 @@ void add_needles(const JsonRecord& record, Question& question) {
 
 }  // namespace
 
-Question read_plateau(const JsonRecord& record, const RecordContext& context) {
-  Question question;
+SetQuestion read_plateau(const JsonRecord& record, const RecordContext& context) {
+  SetQuestion question;
   question.id = record.text_or_number({"id"}).value_or("");
   if (question.id.empty()) record.fail("id", "text");
   question.kind = record.text_or({"kind"}, "");
   add_media(record, context, "image", "images", MediaKind::kImage, question);
   add_media(record, context, "video", "videos", MediaKind::kVideo, question);
-  std::string text = record.text({"question"});
+  const std::string text = record.text({"question"});
   if (record.has("choices")) {
     set_choices(record, "answer", record.texts({"choices"}), question);
-    text = with_options(text, question.choices);
+    // Asked as it stands: only a question that lists its options can be answered by letter.
+    question.has_letters = listed_options(text).size() == question.choices.size();
   } else if (record.at("answer").is_array()) {
     question.answers = record.texts({"answer"});
     if (question.answers.empty()) record.fail("answer", "at least one text");

@@ -1,4 +1,4 @@
-// The readers of public question formats. Each turns one record into one Question; where the
+// The readers of public question formats. Each turns one record into one SetQuestion; where the
 // records come from is dataset.cc's business.
 #pragma once
 
@@ -17,11 +17,11 @@ struct RecordContext {
 };
 
 /// Errors: kCorrupt, naming the field.
-Question read_plateau(const JsonRecord& record, const RecordContext& context);
-Question read_mm_niah(const JsonRecord& record, const RecordContext& context);
-Question read_vstar(const JsonRecord& record, const RecordContext& context);
-Question read_mlvu(const JsonRecord& record, const RecordContext& context);
-Question read_videomme(const JsonRecord& record, const RecordContext& context);
+SetQuestion read_plateau(const JsonRecord& record, const RecordContext& context);
+SetQuestion read_mm_niah(const JsonRecord& record, const RecordContext& context);
+SetQuestion read_vstar(const JsonRecord& record, const RecordContext& context);
+SetQuestion read_mlvu(const JsonRecord& record, const RecordContext& context);
+SetQuestion read_videomme(const JsonRecord& record, const RecordContext& context);
 
 // Shared by readers.
 
@@ -36,13 +36,15 @@ std::string with_options(const std::string& question, const std::vector<std::str
 
 inline constexpr const char* kAnswerWithLetter =
     "Answer with the option's letter from the given choices directly.";
-inline constexpr const char* kAnswerWithWord =
-    "Answer the question using a single word or phrase.";
+inline constexpr const char* kAnswerWithWord = "Answer the question using a single word or phrase.";
 
-/// Sets choices and right_choice from an answer that is a letter ("B", "(B)", "B."), an index, or an
-/// option's text.
+/// Sets choices, has_letters and right_choice from an answer that is a letter ("B", "(B)", "B."),
+/// an index, or an option's text.
 void set_choices(const JsonRecord& record, const std::string& answer_field,
-                 std::vector<std::string> choices, Question& question);
+                 std::vector<std::string> choices, SetQuestion& question);
+
+/// The texts behind "A.", "B.", ... or "(A)", "(B)", ... at the beginnings of lines.
+std::vector<std::string> listed_options(const std::string& text);
 
 /// Options as they are listed, without a leading "A. " or "(A) ".
 std::vector<std::string> without_letters(std::vector<std::string> options);

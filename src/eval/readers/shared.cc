@@ -24,6 +24,13 @@ std::optional<int> letter_index(const std::string& text) {
   return text[at] - 'A';
 }
 
+/// What stands behind the letter. REQUIRES: letter_index(option).
+std::string without_letter(const std::string& option) {
+  const size_t behind = std::min<size_t>(option.size(), option.starts_with('(') ? 3 : 2);
+  const size_t text = option.find_first_not_of(" \t", behind);
+  return text == std::string::npos ? "" : option.substr(text);
+}
+
 }  // namespace
 
 std::string media_path(const RecordContext& context, const std::string& path) {
@@ -44,7 +51,7 @@ std::string with_options(const std::string& question, const std::vector<std::str
 }
 
 void set_choices(const JsonRecord& record, const std::string& answer_field,
-                 std::vector<std::string> choices, Question& question) {
+                 std::vector<std::string> choices, SetQuestion& question) {
   if (choices.size() < 2 || choices.size() > kMaxChoices) {
     record.fail("choices", fmt::format("2 to {} options", kMaxChoices),
                 fmt::format("{}", choices.size()));
@@ -66,6 +73,20 @@ void set_choices(const JsonRecord& record, const std::string& answer_field,
   }
   question.right_choice = static_cast<int>(*right);
   question.choices = std::move(choices);
+  question.has_letters = true;
+}
+
+std::vector<std::string> listed_options(const std::string& text) {
+  std::vector<std::string> options;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto index = letter_index(line);
+    if (!index || line.size() < 3 || *index != static_cast<int>(options.size())) continue;
+    options.push_back(without_letter(line));
+  }
+  return options;
 }
 
 std::vector<std::string> without_letters(std::vector<std::string> options) {
@@ -73,10 +94,7 @@ std::vector<std::string> without_letters(std::vector<std::string> options) {
     const auto index = letter_index(options[i]);
     if (!index || *index != static_cast<int>(i)) return options;
   }
-  for (std::string& option : options) {
-    const size_t text = option.find_first_not_of(" \t", option.starts_with('(') ? 3 : 2);
-    option = text == std::string::npos ? "" : option.substr(text);
-  }
+  for (std::string& option : options) option = without_letter(option);
   return options;
 }
 

@@ -11,8 +11,8 @@
 
 namespace plateau::eval {
 
-Question read_videomme(const JsonRecord& record, const RecordContext& context) {
-  Question question;
+SetQuestion read_videomme(const JsonRecord& record, const RecordContext& context) {
+  SetQuestion question;
   // "duration" is short, medium or long: what results are told apart by.
   const std::string duration = record.text_or({"duration"}, "");
   const std::string task = record.text_or({"task_type", "sub-task", "sub_category"}, "");

@@ -5,6 +5,7 @@
 // it is there, it gives the needles.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -15,24 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The texts behind "(A)", "(B)", ... at the beginnings of lines.
-std::vector<std::string> options_of(const std::string& text) {
-  std::vector<std::string> options;
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (options.size() < 26 &&
-        line.starts_with("(" + option_letter(static_cast<int>(options.size())) + ")")) {
-      const size_t first = line.find_first_not_of(' ', 3);
-      options.push_back(first == std::string::npos ? "" : line.substr(first));
-    }
-  }
-  return options;
-}
-
-void add_needles(const std::string& picture, Question& question) {
+void add_needles(const std::string& picture, SetQuestion& question) {
   const fs::path path = fs::path(picture).replace_extension(".json");
   std::ifstream file(path, std::ios::binary);
   if (!file) return;
@@ -56,15 +40,15 @@ void add_needles(const std::string& picture, Question& question) {
 
 }  // namespace
 
-Question read_vstar(const JsonRecord& record, const RecordContext& context) {
-  Question question;
+SetQuestion read_vstar(const JsonRecord& record, const RecordContext& context) {
+  SetQuestion question;
   const std::string image = record.text({"image"});
   question.kind = record.text_or({"category"}, fs::path(image).parent_path().string());
-  question.id = question.kind + "/" + record.text_or_number({"question_id"}).value_or(
-                                          fmt::format("{}", context.index));
+  question.id = question.kind + "/" +
+                record.text_or_number({"question_id"}).value_or(fmt::format("{}", context.index));
   question.media.push_back({media_path(context, image), MediaKind::kImage});
   const std::string text = record.text({"text"});
-  set_choices(record, "label", options_of(text), question);
+  set_choices(record, "label", listed_options(text), question);
   question.prompt = {{.media = 0}, {.text = text}};
   add_needles(question.media[0].path, question);
   return question;
