@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -97,20 +96,54 @@ Words normalized_words(const std::string& text) {
   return words;
 }
 
-/// The letter after a phrase such as "the answer is", or alone: A to the last option's.
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+/// Skips characters of `skipped` and white space.
+size_t skip(const std::string& text, size_t at, std::string_view skipped) {
+  while (at < text.size() &&
+         (is_space(text[at]) || skipped.find(text[at]) != std::string_view::npos)) {
+    ++at;
+  }
+  return at;
+}
+
+/// The option that stands at `at` as a capital letter that is a word of its own, perhaps in
+/// brackets. A letter that could begin a sentence needs punctuation or the end behind it, as does
+/// any with `needs_end`.
+std::optional<int> letter_at(const std::string& text, size_t at, size_t n_choices, bool needs_end) {
+  if (at < text.size() && text[at] == '(') ++at;
+  if (at >= text.size()) return {};
+  const char letter = text[at];
+  if (letter < 'A' || letter >= static_cast<char>('A' + n_choices)) return {};
+  const size_t behind = at + 1;
+  if (behind < text.size() && (is_word_char(text[behind]) || text[behind] == '\'')) return {};
+  const size_t next = skip(text, behind, "");
+  const bool ends =
+      next == text.size() || !is_word_char(text[next]) || text.find('\n', behind) < next;
+  const bool is_word = letter == 'A' || letter == 'I';
+  if ((needs_end || is_word) && !ends) return {};
+  return letter - 'A';
+}
+
+/// The letter alone at the beginning, behind a phrase such as "the answer is", or in brackets.
 std::optional<int> option_by_letter(const std::string& text, size_t n_choices) {
-  static const std::regex kAlone(R"(^\s*[*\s]*\(?([A-Z])(?:[).:,*]|\s*$))");
-  static const std::regex kPhrase(
-      R"((?:answer|option|choice)(?:\s+is)?[\s:*]*\(?([A-Z])(?:[^A-Za-z0-9'].*)?(?:\n|$))",
-      std::regex::icase);
-  static const std::regex kBracketed(R"(\(([A-Z])\))");
-  for (const std::regex* pattern : {&kAlone, &kPhrase, &kBracketed}) {
-    std::smatch match;
-    if (!std::regex_search(text, match, *pattern)) continue;
-    const char letter = match[1].str()[0];
-    // icase finds small letters, too, which are words such as "a".
-    if (letter < 'A' || letter >= static_cast<char>('A' + n_choices)) continue;
-    return letter - 'A';
+  if (const auto alone = letter_at(text, skip(text, 0, "*"), n_choices, /*needs_end=*/true)) {
+    return alone;
+  }
+  std::string lower = text;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view phrase : {"answer", "option", "choice"}) {
+    for (size_t at = lower.find(phrase); at != std::string::npos; at = lower.find(phrase, at + 1)) {
+      size_t behind = skip(text, at + phrase.size(), ":*");
+      if (lower.compare(behind, 2, "is") == 0) behind = skip(text, behind + 2, ":*");
+      if (const auto letter = letter_at(text, behind, n_choices, /*needs_end=*/false)) {
+        return letter;
+      }
+    }
+  }
+  for (size_t at = text.find('('); at != std::string::npos; at = text.find('(', at + 1)) {
+    const auto letter = letter_at(text, at, n_choices, /*needs_end=*/false);
+    if (letter && at + 2 < text.size() && text[at + 2] == ')') return letter;
   }
   return {};
 }

@@ -40,8 +40,8 @@ BlockSize parse_block_size(const std::string& text);
 
 struct SettingsGrid {
   std::vector<std::string> policies = {"snapkv"};
-  std::vector<int> budgets = {0};  // 0: full, which is one setting for all policies
-  std::vector<int64_t> resizes;    // each with the full cache
+  std::vector<int> budgets = {0};     // 0: full, which is one setting for all policies
+  std::vector<int64_t> resizes = {};  // each with the full cache
   std::vector<BlockSize> blocks = {{}};
   bool bulk = true;
   bool strict = false;

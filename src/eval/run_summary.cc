@@ -106,14 +106,15 @@ PairedDifference compare(const Setting& reference, const Records& theirs, const 
   return paired;
 }
 
-/// The full cache with the same blocks, or else the first one.
+/// For a setting that evicts or shrinks, the full cache with the same blocks, or else the first
+/// one; for a full cache, the first one.
 const Setting* reference_of(const Setting& setting, const std::vector<Setting>& settings) {
   const Setting* first = nullptr;
   for (const Setting& candidate : settings) {
     if (!candidate.is_reference()) continue;
-    if (candidate.block == setting.block && candidate.block_unit == setting.block_unit) {
-      return &candidate;
-    }
+    const bool same_blocks =
+        candidate.block == setting.block && candidate.block_unit == setting.block_unit;
+    if (same_blocks && !setting.is_reference()) return &candidate;
     if (first == nullptr) first = &candidate;
   }
   return first;
@@ -249,7 +250,7 @@ std::string to_table(const RunSummary& summary) {
         s.setting.name(), width, s.n, accuracy, difference, p, needle,
         static_cast<double>(s.kv_bytes) / (1 << 20),
         static_cast<double>(s.peak_anon_bytes) / (1 << 20), s.prefill_ms / 1000,
-        s.n_errors > 0 ? fmt::format("  {} errors", s.n_errors) : "");
+        s.n_errors > 0 ? fmt::format("  errors: {}", s.n_errors) : "");
   }
   for (const Correlation& correlation : summary.correlations) {
     if (!correlation.pearson || !correlation.spearman) continue;

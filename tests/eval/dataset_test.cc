@@ -1,6 +1,7 @@
 // Every public format in its documented variants, and what is wrong with wrong ones.
 #include "eval/dataset.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "eval/eval_test_support.h"
@@ -45,7 +46,7 @@ class DatasetTest : public ::testing::Test {
 std::string text_of(const SetQuestion& question) {
   std::string text;
   for (const PromptPart& part : question.prompt) {
-    text += part.media < 0 ? part.text : "<" + std::to_string(part.media) + ">";
+    text += part.media < 0 ? part.text : fmt::format("<{}>", part.media);
   }
   return text;
 }

@@ -63,9 +63,10 @@ TEST(OpenAnswer, ContainsMeansWholeWordsInOrder) {
 
 TEST(ChosenOption, ByLetter) {
   const std::vector<std::string> choices = {"red", "green", "blue", "black"};
-  for (const char* text : {"B", "B.", "(B)", " B) green", "**B**", "B: green", "The answer is B.",
-                           "The answer is (B).", "Answer: B", "answer is: **B**", "Option B",
-                           "I think (B) fits best", "the correct choice is B, green"}) {
+  for (const char* text :
+       {"B", "B.", "(B)", " B) green", "**B**", "B: green", "The answer is B.",
+        "The answer is (B).", "Answer: B", "answer is: **B**", "Option B", "I think (B) fits best",
+        "the correct choice is B, green", "Option B fits", "B\nbecause"}) {
     EXPECT_EQ(chosen_option(text, choices, true), 1) << text;
   }
 }
@@ -80,9 +81,16 @@ TEST(ChosenOption, ByText) {
 
 TEST(ChosenOption, IsNoneWhereTheTextNamesNone) {
   const std::vector<std::string> choices = {"red", "green"};
-  for (const char* text : {"", "A cat", "C", "b", "I do not know", "the answer is a cat", "42"}) {
+  for (const char* text : {"", "A cat", "C", "b", "I do not know", "the answer is a cat", "42",
+                           "The answer is A cat", "B's", "Because", "(", "answer"}) {
     EXPECT_EQ(chosen_option(text, choices, true), std::nullopt) << text;
   }
+}
+
+TEST(ChosenOption, LongAnswersAreNoTrouble) {
+  EXPECT_EQ(chosen_option(std::string(1 << 20, 'x') + " the answer is B", {"red", "green"}, true),
+            1);
+  EXPECT_EQ(chosen_option(std::string(1 << 20, '('), {"red", "green"}, true), std::nullopt);
 }
 
 TEST(ChosenOption, AnOptionsOwnTextComesBeforeLetters) {
