@@ -118,8 +118,8 @@ std::optional<int> letter_at(const std::string& text, size_t at, size_t n_choice
   const size_t behind = at + 1;
   if (behind < text.size() && (is_word_char(text[behind]) || text[behind] == '\'')) return {};
   const size_t next = skip(text, behind, "");
-  const bool ends =
-      next == text.size() || !is_word_char(text[next]) || text.find('\n', behind) < next;
+  const bool ends = next == text.size() || !is_word_char(text[next]) ||
+                    text.substr(behind, next - behind).find('\n') != std::string::npos;
   const bool is_word = letter == 'A' || letter == 'I';
   if ((needs_end || is_word) && !ends) return {};
   return letter - 'A';
