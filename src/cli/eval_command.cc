@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/byte_size.h"
 #include "base/check.h"
 #include "base/stopwatch.h"
 #include "cli/commands.h"
@@ -47,7 +48,7 @@ struct EvalOptions {
   std::string out;
   size_t limit = 0;  // 0: all questions
   int n_jobs = 1;
-  uint64_t embedding_cache_bytes = uint64_t{1} << 30;
+  std::string embedding_cache = "1GiB";
   bool strict_data = false;
   bool quiet = false;
 };
@@ -201,8 +202,7 @@ EngineOptions make_engine_options(const EvalOptions& o) {
   EngineOptions engine = o.engine;
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   // Processes share the machine as they share the weights.
-  engine.embedding_cache_bytes =
-      static_cast<int64_t>(std::min<uint64_t>(o.embedding_cache_bytes, INT64_MAX)) / o.n_jobs;
+  engine.embedding_cache_bytes = parse_byte_size(o.embedding_cache, "--embedding-cache") / o.n_jobs;
   if (o.n_jobs > 1) {
     const model::Device device = model::Device::find(engine.device);
     if (!device.is_cpu()) {
@@ -411,10 +411,9 @@ Command add_eval_command(CLI::App& app) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command
-      ->add_option("--embedding-cache", o->embedding_cache_bytes,
+      ->add_option("--embedding-cache", o->embedding_cache,
                    "Memory for encoded pictures, such as 1GiB, shared by all jobs")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-      ->default_str("1GiB");
+      ->capture_default_str();
   command->add_flag("-q,--quiet", o->quiet, "Only the table and errors");
   return {command, [o] { return evaluate(*o); }};
 }

@@ -20,8 +20,8 @@ int run_main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("plateau {} (llama.cpp {})", PLATEAU_VERSION,
                                                 PLATEAU_LLAMA_CPP_TAG));
   app.require_subcommand(1);
-  const std::vector<Command> commands = {add_run_command(app), add_plan_command(app),
-                                         add_info_command(app), add_needle_command(app),
+  const std::vector<Command> commands = {add_run_command(app),   add_plan_command(app),
+                                         add_info_command(app),  add_needle_command(app),
                                          add_evict_command(app), add_eval_command(app)};
   try {
     std::vector<std::string> arguments = normalized_arguments(argc, argv);

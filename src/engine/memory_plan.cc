@@ -148,6 +148,7 @@ class MemoryPlanner {
     bytes += int64_t{4} * config().n_vocab * kFloat;                // logits and candidates
     if (loaded_.encoder && !plan_.images.empty()) {
       bytes += loaded_.encoder->host_bytes(largest_batch());
+      bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
     }
     return bytes;
   }
