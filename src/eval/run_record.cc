@@ -50,6 +50,7 @@ Json to_json(const ResultRecord& record) {
   }
   json["prompt_tokens"] = record.prompt_tokens;
   json["visual_tokens"] = record.visual_tokens;
+  json["blocks"] = record.blocks;
   json["kept_tokens"] = record.kept_tokens;
   json["kv_bytes"] = record.kv_bytes;
   json["peak_anon_bytes"] = record.peak_anon_bytes;
@@ -92,6 +93,7 @@ ResultRecord record_from_json(const Json& json) {
   }
   record.prompt_tokens = json.at("prompt_tokens").get<int64_t>();
   record.visual_tokens = json.at("visual_tokens").get<int64_t>();
+  record.blocks = json.at("blocks").get<int64_t>();
   record.kept_tokens = json.at("kept_tokens").get<int64_t>();
   record.kv_bytes = json.at("kv_bytes").get<int64_t>();
   record.peak_anon_bytes = json.at("peak_anon_bytes").get<int64_t>();

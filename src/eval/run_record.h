@@ -43,6 +43,7 @@ struct ResultRecord {
 
   int64_t prompt_tokens = 0;
   int64_t visual_tokens = 0;
+  int64_t blocks = 0;
   int64_t kept_tokens = 0;      // per layer and kv head when decoding began
   int64_t kv_bytes = 0;         // the arena
   int64_t peak_anon_bytes = 0;  // of the process while it worked on this pair

@@ -76,6 +76,8 @@ SettingSummary summary_of(const Setting& setting, const Records& all) {
   summary.needle = needle_summary(answered);
   summary.visual_tokens =
       mean_of(answered, [](const ResultRecord& r) { return static_cast<double>(r.visual_tokens); });
+  summary.blocks =
+      mean_of(answered, [](const ResultRecord& r) { return static_cast<double>(r.blocks); });
   summary.kept_tokens =
       mean_of(answered, [](const ResultRecord& r) { return static_cast<double>(r.kept_tokens); });
   summary.encode_ms = median(values_of(encoded, [](const ResultRecord& r) { return r.encode_ms; }));
@@ -168,6 +170,7 @@ Json to_json(const SettingSummary& summary) {
                       {"token_share_by_layer", needle->token_share_by_layer}};
   }
   json["visual_tokens"] = summary.visual_tokens;
+  json["blocks"] = summary.blocks;
   json["kept_tokens"] = summary.kept_tokens;
   json["kv_bytes"] = summary.kv_bytes;
   json["peak_anon_bytes"] = summary.peak_anon_bytes;
@@ -251,6 +254,14 @@ std::string to_table(const RunSummary& summary) {
         static_cast<double>(s.kv_bytes) / (1 << 20),
         static_cast<double>(s.peak_anon_bytes) / (1 << 20), s.prefill_ms / 1000,
         s.n_errors > 0 ? fmt::format("  errors: {}", s.n_errors) : "");
+  }
+  const bool sees_all = std::any_of(
+      summary.settings.begin(), summary.settings.end(),
+      [](const SettingSummary& s) { return s.setting.budget > 0 && s.n > 0 && s.blocks <= 1; });
+  if (sees_all) {
+    table +=
+        "Prompts of one block: their first answer token has seen everything, whatever the budget; "
+        "try a smaller --block.\n";
   }
   for (const Correlation& correlation : summary.correlations) {
     if (!correlation.pearson || !correlation.spearman) continue;

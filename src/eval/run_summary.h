@@ -48,6 +48,7 @@ struct SettingSummary {
   std::map<std::string, KindSummary> by_kind;
   std::optional<NeedleSummary> needle;
   double visual_tokens = 0;     // mean
+  double blocks = 0;            // mean
   double kept_tokens = 0;       // mean
   int64_t kv_bytes = 0;         // largest
   int64_t peak_anon_bytes = 0;  // largest

@@ -133,6 +133,7 @@ void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& op
   record.needle = kept_needle(usage.regions);
   record.prompt_tokens = usage.prompt_tokens;
   record.visual_tokens = usage.visual_tokens;
+  record.blocks = usage.blocks;
   record.kept_tokens = usage.prompt_tokens - usage.evicted_tokens;
   record.kv_bytes = usage.kv_bytes;
   record.encoded_tiles = usage.encoded_tiles;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "base/check.h"
@@ -53,7 +54,11 @@ double mcnemar_exact_p(int64_t n_only_first, int64_t n_only_second) {
 
 std::optional<double> pearson(std::span<const double> x, std::span<const double> y) {
   PLATEAU_CHECK(x.size() == y.size());
-  if (x.size() < 2) return {};
+  // Compared, not computed: the variance of equal values need not come out as exactly zero.
+  const auto varies = [](std::span<const double> values) {
+    return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end();
+  };
+  if (!varies(x) || !varies(y)) return {};
   const auto n = static_cast<double>(x.size());
   const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
   const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
@@ -65,7 +70,6 @@ std::optional<double> pearson(std::span<const double> x, std::span<const double>
     yy += (y[i] - mean_y) * (y[i] - mean_y);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
   }
-  if (xx <= 0 || yy <= 0) return {};
   return std::clamp(xy / std::sqrt(xx) / std::sqrt(yy), -1.0, 1.0);
 }
 

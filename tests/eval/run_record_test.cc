@@ -22,6 +22,7 @@ ResultRecord example() {
   record.needle = KeptNeedle{.tokens = 4, .any_share = {1, 0.5}, .token_share = {0.75, 0.25}};
   record.prompt_tokens = 100;
   record.visual_tokens = 90;
+  record.blocks = 3;
   record.kept_tokens = 64;
   record.kv_bytes = 1 << 20;
   record.peak_anon_bytes = 1 << 25;

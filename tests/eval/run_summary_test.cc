@@ -160,6 +160,16 @@ TEST(Summary, TheTableHasARowPerSetting) {
                            HasSubstr("-0.667 +- 0.272"), HasSubstr("errors: 4")));
 }
 
+TEST(Summary, TheTableSaysWhenABudgetCannotMatter) {
+  std::vector<ResultRecord> records;
+  add(records, kFull, "r");
+  add(records, kSmall, "r");
+  records[0].blocks = records[1].blocks = 1;
+  EXPECT_THAT(to_table(summarize(records)), HasSubstr("--block"));
+  records[1].blocks = 2;
+  EXPECT_THAT(to_table(summarize(records)), ::testing::Not(HasSubstr("--block")));
+}
+
 TEST(Summary, OfNothingIsNothing) {
   EXPECT_THAT(summarize({}).settings, IsEmpty());
   EXPECT_THAT(to_json(summarize({})), IsEmpty());

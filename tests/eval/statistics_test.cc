@@ -81,6 +81,8 @@ TEST(Correlation, NeedsVariation) {
   const std::vector<double> constant = {1, 1, 1};
   const std::vector<double> varied = {1, 2, 3};
   EXPECT_FALSE(pearson(constant, varied));
+  EXPECT_FALSE(
+      pearson(std::vector<double>(7, 19.0 / 24), std::vector<double>{1, 2, 3, 4, 5, 6, 7}));
   EXPECT_FALSE(spearman(varied, constant));
   EXPECT_FALSE(pearson({}, {}));
   EXPECT_FALSE(pearson(std::vector<double>{1}, std::vector<double>{1}));
