@@ -202,7 +202,10 @@ EngineOptions make_engine_options(const EvalOptions& o) {
   EngineOptions engine = o.engine;
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   // Processes share the machine as they share the weights.
-  engine.embedding_cache_bytes = parse_byte_size(o.embedding_cache, "--embedding-cache") / o.n_jobs;
+  if (o.embedding_cache != "0") {
+    engine.embedding_cache_bytes =
+        parse_byte_size(o.embedding_cache, "--embedding-cache") / o.n_jobs;
+  }
   if (o.n_jobs > 1) {
     const model::Device device = model::Device::find(engine.device);
     if (!device.is_cpu()) {

@@ -1,6 +1,5 @@
 #include "eval/run_record.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -15,9 +14,6 @@ double mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-/// Milliseconds need no more than microseconds.
-double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 }  // namespace
 
@@ -55,10 +51,10 @@ Json to_json(const ResultRecord& record) {
   json["kv_bytes"] = record.kv_bytes;
   json["peak_anon_bytes"] = record.peak_anon_bytes;
   json["encoded_tiles"] = record.encoded_tiles;
-  json["encode_ms"] = rounded(record.encode_ms);
-  json["prefill_ms"] = rounded(record.prefill_ms);
-  json["ttft_ms"] = rounded(record.ttft_ms);
-  json["total_ms"] = rounded(record.total_ms);
+  json["encode_ms"] = record.encode_ms;
+  json["prefill_ms"] = record.prefill_ms;
+  json["ttft_ms"] = record.ttft_ms;
+  json["total_ms"] = record.total_ms;
   return json;
 }
 

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -112,6 +113,9 @@ Verdict judge(const SetQuestion& question, const Answer& answer, const RunnerOpt
   return judge_likelihood(question, likelihoods);
 }
 
+/// To microseconds, so that a record is the same whether it was read from a file or not.
+double rounded(double ms) { return std::round(ms * 1000) / 1000; }
+
 void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& options,
             const Request& request, const std::function<bool()>& should_cancel,
             ResultRecord& record) {
@@ -122,7 +126,7 @@ void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& op
   RequestCallbacks callbacks;
   callbacks.should_cancel = should_cancel;
   const Answer answer = engine.run(request, callbacks);
-  record.total_ms = watch.ms();
+  record.total_ms = rounded(watch.ms());
   record.peak_anon_bytes = anon.peak_bytes();
   const Usage& usage = answer.usage;
   record.answer = answer.text;
@@ -137,9 +141,9 @@ void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& op
   record.kept_tokens = usage.prompt_tokens - usage.evicted_tokens;
   record.kv_bytes = usage.kv_bytes;
   record.encoded_tiles = usage.encoded_tiles;
-  record.encode_ms = usage.encode_ms;
-  record.prefill_ms = usage.prefill_ms;
-  record.ttft_ms = usage.ttft_ms;
+  record.encode_ms = rounded(usage.encode_ms);
+  record.prefill_ms = rounded(usage.prefill_ms);
+  record.ttft_ms = rounded(usage.ttft_ms);
 }
 
 }  // namespace

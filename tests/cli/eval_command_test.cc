@@ -135,7 +135,7 @@ TEST_F(EvalCommand, AnswersAreThoseOfRun) {
     const std::string image = set() + "/" + question["image"].get<std::string>();
     const json stats =
         stats_of({"--image", image, "-p", question["question"], "--kv-budget", "28"});
-    const json& got = answers_of(out()).at(question["id"].get<std::string>() + " snapkv:28");
+    const json got = answers_of(out()).at(question["id"].get<std::string>() + " snapkv:28");
     EXPECT_EQ(got["answer"], stats["answer"]);
     EXPECT_EQ(got["kv_bytes"], stats["kv_bytes"]);
     EXPECT_EQ(got["expected"], question["answer"]);
@@ -292,7 +292,7 @@ TEST_F(EvalCommand, WrongOptionsAndSetsCostNothing) {
       {set(), {"--jobs", "0"}, 2, "--jobs"},
       {set(), {"--embedding-cache", "much"}, 2, "--embedding-cache"},
       {set(), {"--out", set() + "/set.jsonl"}, 2, "--out"},
-      {set(), {"--out", "/no/such/folder/x"}, 3, "--out"},
+      {set(), {"--out", "/no/such/folder/x"}, 3, "/no/such/folder/x"},
       {own_.file("nothing"), {}, 3, "nothing"},
       {bad, {}, 3, "bad.jsonl:2"},
       {write_own("empty.jsonl", ""), {}, 3, "at least one question"}};
