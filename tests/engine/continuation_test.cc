@@ -97,7 +97,7 @@ TEST_P(ContinuationTest, LeavesTheSequenceAsItWas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Decoders, ContinuationTest, testing::Values("qwen2", "qwen3"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tested) { return std::string(tested.param); });
 
 }  // namespace
 }  // namespace plateau::test
