@@ -88,8 +88,8 @@ class EncodedUnits final : public engine::UnitSource {
     engine::VisualSource source(*loaded.encoder, plan.images, {}, encoder_batch);
     for (const engine::Piece& piece : plan.prompt.pieces()) {
       if (piece.kind != engine::PieceKind::kVisual) continue;
-      const auto unit = source.unit(piece.image, piece.unit);
-      units_[{piece.image, piece.unit}].assign(unit.begin(), unit.end());
+      const auto unit = source.unit(piece.medium, piece.unit);
+      units_[{piece.medium, piece.unit}].assign(unit.begin(), unit.end());
     }
   }
   std::span<const float> unit(int image, int unit) override { return units_.at({image, unit}); }

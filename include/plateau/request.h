@@ -1,6 +1,7 @@
 // What is asked of an engine, and what comes back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -69,8 +70,12 @@ struct BlockTrace {
   int64_t tokens_done = 0;
   int n_layer = 0;
   int n_head_kv = 0;
-  /// Kept positions, ascending, per layer and kv head: positions[il * n_head_kv + head].
-  std::vector<std::vector<int32_t>> positions;
+  /// Kept tokens by their index in the prompt, ascending, per layer and kv head: tokens[il *
+  /// n_head_kv + head].
+  std::vector<std::vector<int32_t>> tokens;
+  /// Rotary positions (t, h, w) of the block's own tokens, in prompt order. Tokens of one picture
+  /// may share one (M-RoPE: t); with 1-D rotary embedding all three equal the token's index.
+  std::vector<std::array<int32_t, 3>> positions;
 };
 
 /// Quantities of one answer. Times are wall-clock milliseconds.
@@ -122,7 +127,7 @@ struct Progress {
 struct RequestCallbacks {
   std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
   std::function<void(const Progress&)> on_progress;
-  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept positions
+  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept tokens
   std::function<void(std::string_view)> on_text;         // whole UTF-8 characters
   std::function<bool()> should_cancel;                   // polled within each block
 };

@@ -52,7 +52,7 @@ class Packer {
       append({i, 0, n});
       return;
     }
-    const int n_cols = piece(i).n_grid_cols;
+    const int n_cols = piece(i).layout.n_grid_cols;
     for (int begin = 0; begin < n;) {
       const int left = n - begin;
       int take = std::min(left, room());

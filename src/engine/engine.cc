@@ -64,11 +64,13 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
     sequence.set_proxies(
         engine::question_rows(plan.prompt, sequence.runner(), request.kv.policy_options.window));
   }
+  int64_t n_before = 0;
   const auto on_block = [&](int block, int64_t tokens_done) {
     usage.kv_kept_max = std::max<int64_t>(usage.kv_kept_max, sequence.n_held());
     if (callbacks.on_block_kept) {
-      callbacks.on_block_kept(engine::trace_of(sequence, block, tokens_done));
+      callbacks.on_block_kept(engine::trace_of(sequence, block, n_before, tokens_done));
     }
+    n_before = tokens_done;
     if (callbacks.on_progress) {
       callbacks.on_progress({.tiles_done = visuals ? visuals->tiles_done() : 0,
                              .tiles = plan.prompt.n_visual_units(),

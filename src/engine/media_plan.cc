@@ -44,13 +44,19 @@ std::vector<PlannedImage> plan_images(const Request& request, const model::Visio
   return images;
 }
 
-ImageLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision) {
+VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision) {
   const int side = vision.patches_per_side() / vision.scale_factor;
-  return {.n_tile_rows = image.grid.n_rows,
-          .n_tile_cols = image.grid.n_cols,
-          .thumbnail = image.grid.thumbnail,
-          .n_grid_rows = side,
-          .n_grid_cols = side};
+  VisualLayout layout;
+  for (int row = 0; row < image.grid.n_rows; ++row) {
+    for (int col = 0; col < image.grid.n_cols; ++col) {
+      layout.units.push_back(
+          {.n_grid_rows = side, .n_grid_cols = side, .grid_h0 = row * side, .grid_w0 = col * side});
+    }
+  }
+  if (image.grid.thumbnail) {
+    layout.units.push_back({.n_grid_rows = side, .n_grid_cols = side, .plane = 1});
+  }
+  return layout;
 }
 
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision) {

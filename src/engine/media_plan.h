@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/prompt_builder.h"
+#include "engine/visual_layout.h"
 #include "engine/visual_source.h"
 #include "model/vision_config.h"
 #include "plateau/request.h"
@@ -15,7 +15,7 @@ media::ImageLimits to_limits(const ImageOptions& options);
 /// One entry per ImagePart, in prompt order. Errors: those of media::probe_image.
 std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision);
 
-ImageLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);
+VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision);
 
 /// What a person should know about the picture's size, or "".

@@ -9,14 +9,10 @@
 namespace plateau::engine {
 namespace {
 
-// InternVL frames each picture, all its tiles together, by these two tokens.
-constexpr const char* kImageBegin = "<img>";
-constexpr const char* kImageEnd = "</img>";
-
-/// Rendered text up to the next picture, or the picture.
+/// Rendered text up to the next picture or film, and which one it is.
 struct Segment {
   std::vector<model::RenderedText> text;
-  int image = -1;
+  int medium = -1;
 };
 
 /// A marker that stands for a picture while the template is rendered; in no user text, whose parts
@@ -63,7 +59,7 @@ std::vector<Segment> split_at_pictures(const std::vector<model::RenderedText>& r
       PLATEAU_CHECK(end != std::string_view::npos);
       const std::string number(rest.substr(at + stem.size() + 1, end - at - stem.size() - 1));
       if (at > 0) segments.back().text.push_back({std::string(rest.substr(0, at)), run.from_user});
-      segments.back().image = std::stoi(number);
+      segments.back().medium = std::stoi(number);
       segments.emplace_back();
       rest.remove_prefix(end + 2);
     }
@@ -92,42 +88,41 @@ std::vector<model::Token> tokenize(const std::vector<model::RenderedText>& runs,
   return tokens;
 }
 
-model::Token require_special(const model::Vocab& vocab, const char* text) {
+model::Token require_special(const model::Vocab& vocab, const std::string& text) {
   const auto token = vocab.find_special(text);
   if (!token) {
     throw_error(ErrorCode::kUnsupported,
                 "[model] expected token {} in the vocabulary, found none; this text model was not "
-                "trained with an InternVL projector",
+                "trained with pictures",
                 text);
   }
   return *token;
 }
 
-void add_picture(int image, const ImageLayout& layout, PromptPlan& plan) {
-  const int n_tiles = layout.n_tile_rows * layout.n_tile_cols;
-  for (int unit = 0; unit < n_tiles + (layout.thumbnail ? 1 : 0); ++unit) {
-    const bool is_thumbnail = unit == n_tiles;
-    plan.add_visual({.image = image,
-                     .unit = unit,
-                     .n_grid_rows = layout.n_grid_rows,
-                     .n_grid_cols = layout.n_grid_cols,
-                     .plane = 2 * image + (is_thumbnail ? 1 : 0),
-                     .grid_h0 = is_thumbnail ? 0 : unit / layout.n_tile_cols * layout.n_grid_rows,
-                     .grid_w0 = is_thumbnail ? 0 : unit % layout.n_tile_cols * layout.n_grid_cols});
-  }
-}
-
 }  // namespace
 
+VisualMarkers markers_of(model::Architecture architecture) {
+  switch (architecture) {
+    case model::Architecture::kQwen2:
+    case model::Architecture::kQwen3:
+      return {"<img>", "</img>"};
+    case model::Architecture::kQwen2VL:
+      return {"<|vision_start|>", "<|vision_end|>"};
+  }
+  PLATEAU_CHECK(false);
+  return {};
+}
+
 PromptPlan build_prompt(const std::vector<Message>& messages,
-                        const std::vector<ImageLayout>& images,
-                        const model::ChatTemplate& chat_template, const model::Vocab& vocab) {
+                        const std::vector<VisualLayout>& media,
+                        const model::ChatTemplate& chat_template, const model::Vocab& vocab,
+                        const PromptOptions& options) {
   const std::string stem = placeholder_stem(messages);
   const auto rendered = chat_template.render(with_placeholders(messages, stem));
   std::vector<Segment> segments = split_at_pictures(rendered, stem);
 
-  PromptPlan plan;
-  std::vector<bool> placed(images.size(), false);
+  PromptPlan plan(options.positions);
+  std::vector<bool> placed(media.size(), false);
   for (size_t i = 0; i < segments.size(); ++i) {
     std::vector<model::Token> tokens = tokenize(segments[i].text, vocab);
     if (i == 0) {
@@ -135,13 +130,13 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
       if (bos && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
     }
     plan.add_text(std::move(tokens));
-    if (segments[i].image < 0) continue;
-    const auto image = static_cast<size_t>(segments[i].image);
-    PLATEAU_CHECK(image < images.size());
-    placed[image] = true;
-    plan.add_marker({require_special(vocab, kImageBegin)}, /*binds_next=*/true);
-    add_picture(static_cast<int>(image), images[image], plan);
-    plan.add_marker({require_special(vocab, kImageEnd)}, /*binds_next=*/false);
+    if (segments[i].medium < 0) continue;
+    const auto medium = static_cast<size_t>(segments[i].medium);
+    PLATEAU_CHECK(medium < media.size());
+    placed[medium] = true;
+    plan.add_marker({require_special(vocab, options.markers.begin)}, /*binds_next=*/true);
+    plan.add_medium(media[medium]);
+    plan.add_marker({require_special(vocab, options.markers.end)}, /*binds_next=*/false);
   }
   // A template that drops content would otherwise answer without having seen the picture.
   if (std::find(placed.begin(), placed.end(), false) != placed.end()) {

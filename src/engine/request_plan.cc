@@ -1,6 +1,7 @@
 #include "engine/request_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/media_plan.h"
@@ -53,14 +54,18 @@ void refuse_pictures_without_encoder(const Request& request) {
 int block_size(const KvOptions& options, const PromptPlan& prompt) {
   int unit = 1;
   int grid_row = 1;
-  std::vector<int64_t> per_image(1, 1);
+  int64_t largest_frame = 1;  // a picture, or one slice of a film
+  int64_t frame_tokens = 0;
+  std::pair<int, int> last_frame(-1, -1);
   for (const Piece& piece : prompt.pieces()) {
     if (piece.kind != PieceKind::kVisual) continue;
     unit = std::max(unit, piece.n_tokens());
-    grid_row = std::max(grid_row, piece.n_grid_cols);
-    const auto image = static_cast<size_t>(piece.image);
-    if (per_image.size() <= image) per_image.resize(image + 1, 0);
-    per_image[image] += piece.n_tokens();
+    grid_row = std::max(grid_row, piece.layout.n_grid_cols);
+    const std::pair frame(piece.medium, piece.layout.t);
+    if (frame != last_frame) frame_tokens = 0;
+    last_frame = frame;
+    frame_tokens += piece.n_tokens();
+    largest_frame = std::max(largest_frame, frame_tokens);
   }
   switch (options.block_unit) {
     case BlockUnit::kTile:
@@ -68,8 +73,7 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
     case BlockUnit::kRow:
       return grid_row;
     case BlockUnit::kFrame:
-      return static_cast<int>(
-          std::min<int64_t>(kMaxBlock, *std::max_element(per_image.begin(), per_image.end())));
+      return static_cast<int>(std::min<int64_t>(kMaxBlock, largest_frame));
     case BlockUnit::kTokens:
       break;
   }
@@ -89,7 +93,7 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
     (void)kv::make_policy(kv.policy, kv.policy_options);  // a wrong name is an error all the same
   }
 
-  std::vector<ImageLayout> layouts;
+  std::vector<VisualLayout> layouts;
   if (loaded.encoder) {
     const model::VisionConfig& vision = loaded.encoder->config();
     plan.images = plan_images(request, vision);
@@ -97,11 +101,18 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   } else {
     refuse_pictures_without_encoder(request);
   }
-  plan.prompt =
-      build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
+  const model::ModelConfig& config = loaded.language_model.config();
+  plan.prompt = build_prompt(
+      request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab(),
+      {.markers = markers_of(config.architecture),
+       .positions = config.has_mrope() ? PositionRule::kMultimodal : PositionRule::kSequential});
   if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
                 kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
+  }
+  if (plan.prompt.next_position() + request.max_new_tokens > kMaxTokens) {
+    throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} positions, got {}",
+                kMaxTokens, plan.prompt.next_position() + request.max_new_tokens);
   }
 
   const int budget = plan.policy ? kv.budget : 0;

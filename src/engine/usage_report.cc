@@ -54,13 +54,17 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
                  Usage& usage) {
   const kv::SlotMap& slots = sequence.slots();
   const int n_pairs = slots.n_layer() * slots.n_head_kv();
+  const std::vector<int>& own_planes = plan.prompt.own_planes();
   std::vector<int64_t> kept(usage.images.size(), 0);
   if (want_kept_share) {
     for (const Piece& piece : plan.prompt.pieces()) {
-      if (piece.kind != PieceKind::kVisual || piece.plane % 2 != 0) continue;
-      ImageReport& image = usage.images[static_cast<size_t>(piece.image)];
-      image.grid_cols = std::max(image.grid_cols, piece.grid_w0 + piece.n_grid_cols);
-      image.grid_rows = std::max(image.grid_rows, piece.grid_h0 + piece.n_grid_rows);
+      if (piece.kind != PieceKind::kVisual) continue;
+      const UnitLayout& unit = piece.layout;
+      const auto medium = static_cast<size_t>(piece.medium);
+      if (unit.plane != own_planes[medium]) continue;
+      ImageReport& image = usage.images[medium];
+      image.grid_cols = std::max(image.grid_cols, unit.grid_w0 + unit.n_grid_cols);
+      image.grid_rows = std::max(image.grid_rows, unit.grid_h0 + unit.n_grid_rows);
     }
     for (ImageReport& image : usage.images) {
       image.kept_share.assign(
@@ -71,10 +75,11 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
     for (int head = 0; head < slots.n_head_kv(); ++head) {
       for (const int32_t token : slots.tokens(il, head)) {
         const kv::TokenInfo& info = sequence.info()[static_cast<size_t>(token)];
-        if (info.image < 0) continue;
-        ++kept[static_cast<size_t>(info.image)];
-        ImageReport& image = usage.images[static_cast<size_t>(info.image)];
-        if (want_kept_share && info.plane % 2 == 0) {
+        if (info.medium < 0) continue;
+        const auto medium = static_cast<size_t>(info.medium);
+        ++kept[medium];
+        ImageReport& image = usage.images[medium];
+        if (want_kept_share && info.plane == own_planes[medium]) {
           const auto cell = static_cast<size_t>(info.h) * static_cast<size_t>(image.grid_cols) +
                             static_cast<size_t>(info.w);
           image.kept_share[cell] += 1.0f / static_cast<float>(n_pairs);
@@ -87,20 +92,23 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
   }
 }
 
-BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done) {
+BlockTrace trace_of(const Sequence& sequence, int block, int64_t n_before, int64_t tokens_done) {
   const kv::SlotMap& slots = sequence.slots();
   BlockTrace trace = {.block = block,
                       .tokens_done = tokens_done,
                       .n_layer = slots.n_layer(),
                       .n_head_kv = slots.n_head_kv(),
+                      .tokens = {},
                       .positions = {}};
   for (int il = 0; il < slots.n_layer(); ++il) {
     for (int head = 0; head < slots.n_head_kv(); ++head) {
-      std::vector<int32_t>& positions = trace.positions.emplace_back();
-      for (const int32_t token : slots.tokens(il, head)) {
-        positions.push_back(sequence.info()[static_cast<size_t>(token)].position);
-      }
+      const auto tokens = slots.tokens(il, head);
+      trace.tokens.emplace_back(tokens.begin(), tokens.end());
     }
+  }
+  for (int64_t token = n_before; token < tokens_done; ++token) {
+    const kv::Position& position = sequence.info()[static_cast<size_t>(token)].position;
+    trace.positions.push_back({position.t, position.h, position.w});
   }
   return trace;
 }

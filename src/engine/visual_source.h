@@ -25,7 +25,7 @@ class UnitSource {
  public:
   virtual ~UnitSource() = default;
   /// The embeddings of one unit: [n_embd, tokens of the unit], valid until the next call.
-  virtual std::span<const float> unit(int image, int unit) = 0;
+  virtual std::span<const float> unit(int medium, int unit) = 0;
 };
 
 class VisualSource final : public UnitSource {

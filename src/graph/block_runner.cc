@@ -57,8 +57,17 @@ void BlockRunner::set_inputs(const Block& block, const BlockShape& shape, const 
   ggml_backend_tensor_set(graph.embeddings, block.embeddings.data(), 0,
                           block.embeddings.size_bytes());
   if (graph.positions->buffer != nullptr) {
-    ggml_backend_tensor_set(graph.positions, block.positions.data(), 0,
-                            block.positions.size_bytes());
+    const size_t n = block.positions.size();
+    std::vector<int32_t> components(n *
+                                    static_cast<size_t>(n_position_components(model_.config())));
+    for (size_t i = 0; i < n; ++i) {
+      components[i] = block.positions[i].t;
+      if (components.size() == n) continue;
+      components[n + i] = block.positions[i].h;
+      components[2 * n + i] = block.positions[i].w;
+    }
+    ggml_backend_tensor_set(graph.positions, components.data(), 0,
+                            components.size() * sizeof(int32_t));
   }
   std::vector<int64_t> slots(static_cast<size_t>(shape.n_rows));
   for (size_t i = 0; i < slots.size(); ++i) slots[i] = shape.n_cached + static_cast<int64_t>(i);

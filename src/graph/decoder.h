@@ -10,6 +10,7 @@ namespace plateau::graph {
 using BuildDecoder = void (*)(GraphBuilder& builder);
 
 void build_qwen2(GraphBuilder& builder);
+void build_qwen2vl(GraphBuilder& builder);
 void build_qwen3(GraphBuilder& builder);
 
 BuildDecoder find_decoder(model::Architecture architecture);

@@ -7,6 +7,8 @@ BuildDecoder find_decoder(model::Architecture architecture) {
   switch (architecture) {
     case model::Architecture::kQwen2:
       return build_qwen2;
+    case model::Architecture::kQwen2VL:
+      return build_qwen2vl;
     case model::Architecture::kQwen3:
       return build_qwen3;
   }
