@@ -30,16 +30,17 @@ std::string placeholder_stem(const std::vector<Message>& messages) {
 }
 
 std::vector<model::ChatMessage> with_placeholders(const std::vector<Message>& messages,
-                                                  const std::string& stem) {
+                                                  const std::string& stem,
+                                                  const std::string& text_after) {
   std::vector<model::ChatMessage> result;
-  int image = 0;
+  int medium = 0;
   for (const Message& message : messages) {
     std::string content;
     for (const ContentPart& part : message.content) {
       if (const auto* text = std::get_if<TextPart>(&part)) {
         content += text->text;
       } else {
-        content += fmt::format("{}:{}]]\n", stem, image++);
+        content += fmt::format("{}:{}]]{}", stem, medium++, text_after);
       }
     }
     result.push_back({message.role, std::move(content)});
@@ -105,9 +106,9 @@ VisualMarkers markers_of(model::Architecture architecture) {
   switch (architecture) {
     case model::Architecture::kQwen2:
     case model::Architecture::kQwen3:
-      return {"<img>", "</img>"};
+      return {.begin = "<img>", .end = "</img>", .text_after = "\n"};
     case model::Architecture::kQwen2VL:
-      return {"<|vision_start|>", "<|vision_end|>"};
+      return {.begin = "<|vision_start|>", .end = "<|vision_end|>", .text_after = ""};
   }
   PLATEAU_CHECK(false);
   return {};
@@ -118,7 +119,8 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
                         const model::ChatTemplate& chat_template, const model::Vocab& vocab,
                         const PromptOptions& options) {
   const std::string stem = placeholder_stem(messages);
-  const auto rendered = chat_template.render(with_placeholders(messages, stem));
+  const auto rendered =
+      chat_template.render(with_placeholders(messages, stem, options.markers.text_after));
   std::vector<Segment> segments = split_at_pictures(rendered, stem);
 
   PromptPlan plan(options.positions);

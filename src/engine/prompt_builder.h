@@ -14,14 +14,15 @@
 
 namespace plateau::engine {
 
-/// The control tokens that frame a picture or film, all its units together.
+/// How a family frames a picture or film, all its units together.
 struct VisualMarkers {
-  std::string begin;
+  std::string begin;  // control tokens
   std::string end;
+  std::string text_after;  // what the family's chats have between it and the text that follows
 };
 
-/// What a text model was trained with: <img> </img> (InternVL), <|vision_start|> <|vision_end|>
-/// (Qwen2-VL).
+/// What a text model was trained with: <img> </img> and a line break (InternVL), <|vision_start|>
+/// <|vision_end|> (Qwen2-VL).
 VisualMarkers markers_of(model::Architecture architecture);
 
 struct PromptOptions {

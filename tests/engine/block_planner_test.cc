@@ -27,14 +27,9 @@ std::vector<model::Token> tokens(int n) {
   return std::vector<model::Token>(static_cast<size_t>(n), 7);
 }
 
-void add_tiles(PromptPlan& plan, int n, int n_rows, int n_cols, int image = 0) {
-  for (int unit = 0; unit < n; ++unit) {
-    plan.add_visual({.image = image,
-                     .unit = unit,
-                     .n_grid_rows = n_rows,
-                     .n_grid_cols = n_cols,
-                     .plane = 2 * image});
-  }
+void add_tiles(PromptPlan& plan, int n, int n_rows, int n_cols) {
+  const UnitLayout tile = {.n_grid_rows = n_rows, .n_grid_cols = n_cols};
+  plan.add_medium({std::vector<UnitLayout>(static_cast<size_t>(n), tile)});
 }
 
 std::vector<int> sizes(const std::vector<BlockPlan>& blocks) {
@@ -120,9 +115,9 @@ void expect_legal_cuts(const PromptPlan& plan, const std::vector<BlockPlan>& blo
       const bool is_whole = slice.begin == 0 && slice.end == piece.n_tokens();
       if (piece.n_tokens() <= n_block) {
         ASSERT_TRUE(is_whole) << testing::PrintToString(slice);
-      } else if (piece.n_grid_cols <= n_block) {
-        ASSERT_EQ(slice.begin % piece.n_grid_cols, 0) << testing::PrintToString(slice);
-        ASSERT_EQ(slice.end % piece.n_grid_cols, 0) << testing::PrintToString(slice);
+      } else if (piece.layout.n_grid_cols <= n_block) {
+        ASSERT_EQ(slice.begin % piece.layout.n_grid_cols, 0) << testing::PrintToString(slice);
+        ASSERT_EQ(slice.end % piece.layout.n_grid_cols, 0) << testing::PrintToString(slice);
       }
     }
   }

@@ -118,7 +118,7 @@ TEST_F(EngineTest, TheSameRequestHasTheSameAnswer) {
       RequestCallbacks callbacks;
       callbacks.on_block_kept = [&](const BlockTrace& trace) {
         kept.resize(static_cast<size_t>(i) + 1);
-        kept.back() = trace.positions;
+        kept.back() = trace.tokens;
       };
       answers.push_back(engine().run(request, callbacks).text);
     }
@@ -191,16 +191,24 @@ TEST_F(EngineTest, TheTraceShowsNoMoreThanTheBudget) {
       for (size_t i = 0; i < traces.size(); ++i) {
         const BlockTrace& trace = traces[i];
         EXPECT_EQ(trace.block, static_cast<int>(i));
+        // With 1-D rotary embedding, a token's position is its index.
+        const int64_t n_before = i == 0 ? 0 : traces[i - 1].tokens_done;
+        ASSERT_EQ(static_cast<int64_t>(trace.positions.size()), trace.tokens_done - n_before);
+        auto index = static_cast<int32_t>(n_before);
+        for (const auto& position : trace.positions) {
+          EXPECT_THAT(position, testing::Each(index));
+          ++index;
+        }
         ASSERT_EQ(trace.n_layer * trace.n_head_kv, kPairs);
-        ASSERT_EQ(trace.positions.size(), static_cast<size_t>(kPairs));
-        for (const std::vector<int32_t>& positions : trace.positions) {
-          EXPECT_LE(positions.size(), 100U);
-          EXPECT_EQ(positions.size(), trace.positions[0].size());
-          EXPECT_TRUE(std::is_sorted(positions.begin(), positions.end(), std::less_equal<>()));
-          EXPECT_LT(positions.back(), trace.tokens_done);
-          largest = std::max(largest, positions.size());
+        ASSERT_EQ(trace.tokens.size(), static_cast<size_t>(kPairs));
+        for (const std::vector<int32_t>& kept : trace.tokens) {
+          EXPECT_LE(kept.size(), 100U);
+          EXPECT_EQ(kept.size(), trace.tokens[0].size());
+          EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end(), std::less_equal<>()));
+          EXPECT_LT(kept.back(), trace.tokens_done);
+          largest = std::max(largest, kept.size());
           // The first four are always there.
-          EXPECT_EQ(positions[3], 3);
+          EXPECT_EQ(kept[3], 3);
         }
       }
       EXPECT_EQ(static_cast<int64_t>(largest), usage.kv_kept_max);
@@ -219,7 +227,7 @@ TEST_F(EngineTest, TheTraceShowsNoMoreThanTheBudget) {
       const double shares = std::accumulate(image.kept_share.begin(), image.kept_share.end(), 0.0);
       EXPECT_LE(shares, static_cast<double>(image.tokens_kept) + 0.51);
       EXPECT_GE(shares, static_cast<double>(image.tokens_kept) - kTokensPerTile - 0.51);
-      const auto n_kept = static_cast<int64_t>(traces.back().positions[0].size());
+      const auto n_kept = static_cast<int64_t>(traces.back().tokens[0].size());
       EXPECT_EQ(image.tokens_kept, n_kept - usage.text_tokens);
     }
   }

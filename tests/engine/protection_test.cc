@@ -18,16 +18,13 @@ PromptPlan with_picture(int n_before, int n_after) {
   PromptPlan plan;
   plan.add_text(tokens(n_before));
   plan.add_marker(tokens(1), /*binds_next=*/true);
+  VisualLayout picture;
   for (int tile = 0; tile < 4; ++tile) {
-    plan.add_visual({.image = 0,
-                     .unit = tile,
-                     .n_grid_rows = 2,
-                     .n_grid_cols = 3,
-                     .plane = 0,
-                     .grid_h0 = tile / 2 * 2,
-                     .grid_w0 = tile % 2 * 3});
+    picture.units.push_back(
+        {.n_grid_rows = 2, .n_grid_cols = 3, .grid_h0 = tile / 2 * 2, .grid_w0 = tile % 2 * 3});
   }
-  plan.add_visual({.image = 0, .unit = 4, .n_grid_rows = 2, .n_grid_cols = 3, .plane = 1});
+  picture.units.push_back({.n_grid_rows = 2, .n_grid_cols = 3, .plane = 1});
+  plan.add_medium(picture);
   plan.add_marker(tokens(1), /*binds_next=*/false);
   plan.add_text(tokens(n_after));
   return plan;
@@ -85,10 +82,10 @@ TEST(Protection, TokensKnowTheirPlaceOnTheGrid) {
   const Protection protection = protect(plan, 100, 4);
   ASSERT_EQ(static_cast<int64_t>(protection.info.size()), plan.n_tokens());
   for (size_t i = 0; i < protection.info.size(); ++i) {
-    EXPECT_EQ(protection.info[i].position, static_cast<int32_t>(i));
+    EXPECT_EQ(protection.info[i].position, kv::Position::sequential(static_cast<int32_t>(i)));
   }
   const auto expect_at = [&](size_t token, int plane, int h, int w) {
-    EXPECT_EQ(protection.info[token].image, plane < 0 ? -1 : 0) << token;
+    EXPECT_EQ(protection.info[token].medium, plane < 0 ? -1 : 0) << token;
     EXPECT_EQ(protection.info[token].plane, plane) << token;
     EXPECT_EQ(protection.info[token].h, h) << token;
     EXPECT_EQ(protection.info[token].w, w) << token;

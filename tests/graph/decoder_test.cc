@@ -168,7 +168,7 @@ TEST_P(DecoderParity, LogitsOfEmbeddingsAreEqual) {
   const std::vector<float> rows = random_rows(100, GetParam().n_embd);
   const bool exact = output_is_exact(GetParam());
   EXPECT_TRUE(equal_logits(decoder.decode_embeddings(rows, {}, 7),
-                           oracle.decode_embeddings(rows, {}, 7), exact));
+                           oracle.decode_embeddings(rows, 7), exact));
   const std::vector<int32_t> tokens = oracle.tokenize("What is it?", false, true);
   EXPECT_TRUE(equal_logits(decoder.decode(tokens), oracle.decode(tokens), exact));
 }
@@ -198,6 +198,9 @@ INSTANTIATE_TEST_SUITE_P(
                       .tied = true},
         TinyTextModel{.arch = "qwen3", .n_head = 7, .n_head_kv = 1, .head_dim = 64},
         TinyTextModel{.arch = "qwen3", .n_head = 2, .n_head_kv = 1, .head_dim = 128, .qk_gain = 2},
+        TinyTextModel{.arch = "qwen2vl", .n_layer = 3},
+        TinyTextModel{.arch = "qwen2vl", .n_embd = 256, .head_dim = 64, .tied = true},
+        TinyTextModel{.arch = "qwen2vl", .n_head_kv = 4, .type = GGML_TYPE_Q8_0},
         TinyTextModel{.arch = "qwen2", .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen3", .tied = true, .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen2", .tied = true, .type = GGML_TYPE_Q8_0},
@@ -212,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
 // llama.cpp takes no gaps between positions, but it can forget tokens afterwards. With one layer,
 // keys and values do not depend on the tokens before, so that both must agree.
 TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
-  for (const char* arch : {"qwen2", "qwen3"}) {
+  for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
     const TinyTextModel model = {.arch = arch, .n_layer = 1, .qk_gain = 2};
@@ -226,9 +229,9 @@ TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
 
     std::vector<float> kept(rows.begin(), rows.begin() + 20 * model.n_embd);
     kept.insert(kept.end(), rows.begin() + 50 * model.n_embd, rows.end());
-    std::vector<int32_t> positions;
+    std::vector<kv::Position> positions;
     for (int32_t i = 0; i < 100; ++i) {
-      if (i < 20 || i >= 50) positions.push_back(i);
+      if (i < 20 || i >= 50) positions.push_back(kv::Position::sequential(i));
     }
     Decoder with_gap(path), without_gap(path);
     with_gap.decode_embeddings(kept, positions);
@@ -250,7 +253,7 @@ class CacheParity : public testing::TestWithParam<std::tuple<CacheTypes, int>> {
 
 TEST_P(CacheParity, LogitsAndAnswersAreEqual) {
   const auto& [types, head_dim] = GetParam();
-  for (const char* arch : {"qwen2", "qwen3"}) {
+  for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
     write_tiny_text(

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -162,28 +161,34 @@ void run_text(const std::string& path) {
   kv::KvCache cache(model, static_cast<int>(tokens.size()), CacheType::kF16, CacheType::kF16);
   graph::BlockRunner runner(model, backends, cache);
   const std::vector<float> rows = runner.embed(tokens);
-  std::vector<int32_t> positions(tokens.size());
-  std::iota(positions.begin(), positions.end(), 0);
+  std::vector<kv::Position> positions;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    positions.push_back(kv::Position::sequential(static_cast<int32_t>(i)));
+  }
   const auto result = runner.run({.embeddings = rows, .positions = positions, .want_logits = true});
   EXPECT_EQ(static_cast<int>(result.logits.size()), model.config().n_vocab);
 }
 
 TEST(Mutation, DamagedTextModelsLoadOrAreRefused) {
-  const std::vector<std::string> other_keys = {"rope.dimension_count", "rope.scaling.type",
-                                               "rope.scaling.factor",  "rope.scale_linear",
-                                               "expert_count",         "attention.sliding_window",
-                                               "attention.causal",     "attention.head_count_kv",
-                                               "pooling_type",         "vocab_size",
-                                               "embedding_length_out", "nextn_predict_layers"};
+  const std::vector<std::string> other_keys = {"rope.dimension_count",   "rope.scaling.type",
+                                               "rope.scaling.factor",    "rope.scale_linear",
+                                               "expert_count",           "attention.sliding_window",
+                                               "attention.causal",       "attention.head_count_kv",
+                                               "pooling_type",           "vocab_size",
+                                               "embedding_length_out",   "nextn_predict_layers",
+                                               "rope.dimension_sections"};
   const test::TempDir dir;
   const std::string path = dir.file("text.gguf");
   Mutator mutator(/*seed=*/1);
   Tally tally;
-  const int n = rounds(300);
+  const int n = rounds(450);
   for (int i = 0; i < n; ++i) {
     SCOPED_TRACE(i);
     const test::TinyTextModel model = {
-        .arch = i % 2 == 0 ? "qwen3" : "qwen2", .n_layer = 1, .n_ff = 64, .tied = i % 3 == 0};
+        .arch = mutator.pick<std::string>({"qwen3", "qwen2", "qwen2vl"}),
+        .n_layer = 1,
+        .n_ff = 64,
+        .tied = i % 3 == 0};
     std::vector<std::string> keys = {"tokenizer.ggml.unknown_token_id",
                                      "tokenizer.ggml.eot_token_id", "tokenizer.ggml.scores",
                                      "split.count", "tokenizer.ggml.add_eos_token"};

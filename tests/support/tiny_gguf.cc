@@ -39,6 +39,14 @@ class TensorList {
   float scale_;
 };
 
+std::vector<int32_t> rope_sections_of(const TinyTextModel& m) {
+  if (m.rope_sections != std::array<int32_t, 4>{}) {
+    return {m.rope_sections.begin(), m.rope_sections.end()};
+  }
+  const int32_t n_pairs = m.head_dim / 2, n_t = n_pairs / 4, n_h = (n_pairs - n_t) / 2;
+  return {n_t, n_h, n_pairs - n_t - n_h, 0};
+}
+
 void add_decoder_layer(const TinyTextModel& m, const std::string& block, TensorList& tensors) {
   const int64_t n_q = int64_t{m.n_head} * m.head_dim;
   const int64_t n_kv = int64_t{m.n_head_kv} * m.head_dim;
@@ -50,7 +58,7 @@ void add_decoder_layer(const TinyTextModel& m, const std::string& block, TensorL
   tensors.matrix(block + "attn_k.weight", m.n_embd, n_kv, qk_gain);
   tensors.matrix(block + "attn_v.weight", m.n_embd, n_kv);
   tensors.matrix(block + "attn_output.weight", n_q, m.n_embd);
-  if (m.arch == "qwen2") {
+  if (m.arch == "qwen2" || m.arch == "qwen2vl") {
     tensors.bias(block + "attn_q.bias", n_q);
     tensors.bias(block + "attn_k.bias", n_kv);
     tensors.bias(block + "attn_v.bias", n_kv);
@@ -97,9 +105,9 @@ int tokens_per_tile(const TinyVision& vision) {
 }
 
 GgufPlan plan_tiny_text(const TinyTextModel& m) {
-  if (m.arch != "qwen3" && m.arch != "qwen2" && m.arch != "llama") {
-    throw_error(ErrorCode::kInvalidArgument, "[tiny_gguf] expected qwen3, qwen2 or llama, got {}",
-                m.arch);
+  if (m.arch != "qwen3" && m.arch != "qwen2" && m.arch != "qwen2vl" && m.arch != "llama") {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[tiny_gguf] expected qwen3, qwen2, qwen2vl or llama, got {}", m.arch);
   }
   const TinyVocab vocab = make_tiny_vocab(m.n_vocab);
   const int64_t n_vocab = static_cast<int64_t>(vocab.tokens.size());
@@ -130,6 +138,9 @@ GgufPlan plan_tiny_text(const TinyTextModel& m) {
       {"tokenizer.ggml.add_bos_token", false},
   };
   if (m.arch == "llama") plan.keys.emplace_back(arch + "rope.dimension_count", u32(m.head_dim));
+  if (m.arch == "qwen2vl") {
+    plan.keys.emplace_back(arch + "rope.dimension_sections", rope_sections_of(m));
+  }
   if (m.chat_template) {
     plan.keys.emplace_back("tokenizer.chat_template", std::string(kTinyChatTemplate));
   }

@@ -2,6 +2,7 @@
 // The same description gives the same file on every platform.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -12,16 +13,19 @@ namespace plateau::test {
 
 /// A decoder. Weights have a deviation of scale / sqrt(fan-in), so that activations stay near 1.
 struct TinyTextModel {
-  std::string arch = "qwen3";  // or "qwen2" (biases, no q/k norm), "llama" (neither)
+  std::string arch =
+      "qwen3";  // "qwen2" (biases, no q/k norm), "qwen2vl" (the same), "llama" (neither)
   int n_layer = 2;
   int n_embd = 64;
   int n_head = 4;
   int n_head_kv = 2;
-  int head_dim = 16;  // qwen2 requires n_head * head_dim == n_embd
+  int head_dim = 16;  // qwen2 and qwen2vl require n_head * head_dim == n_embd
   int n_ff = 128;
   int n_vocab = 0;  // 0: the vocabulary's own size, a multiple of 32
   int n_ctx_train = 32768;
   float rope_freq_base = 1e6F;
+  /// qwen2vl: frequency pairs for t, h, w and 0; all 0: in the published ratio of 16 : 24 : 24.
+  std::array<int32_t, 4> rope_sections = {0, 0, 0, 0};
   float rms_eps = 1e-6F;
   bool tied = false;               // no output.weight: the embedding serves as output
   ggml_type type = GGML_TYPE_F32;  // of the matrices: F32, F16, Q8_0, ...; norms and biases are F32
