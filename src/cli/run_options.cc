@@ -121,7 +121,7 @@ void add_machine_options(CLI::App& app, EngineOptions& engine) {
 void add_report_options(CLI::App& app, RunOptions& o) {
   app.add_option("--stats-json", o.stats_json, "Write figures to a file, - for stdout");
   app.add_option("--trace-json", o.trace_json,
-                 "Write the kept positions per block, layer and kv head to a file");
+                 "Write the kept tokens per block, layer and kv head to a file");
   app.add_option("--heatmap", o.heatmap,
                  "Write the first picture with what was remembered of it to a PNG file");
   app.add_flag("-q,--quiet", o.quiet, "Only the answer and errors");

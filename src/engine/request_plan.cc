@@ -138,8 +138,10 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
     n_block = std::min(n_block, std::max(1, (budget - n_protected) / 2));
   }
   const bool has_bulk = kv.bulk && budget > 0 && !at_end;
-  plan.blocks = plan_blocks(
-      plan.prompt, {.n_block = n_block, .n_bulk = has_bulk ? kBulkBlock : 0, .budget = budget});
+  plan.blocks = plan_blocks(plan.prompt, {.n_block = n_block,
+                                          .n_bulk = has_bulk ? kBulkBlock : 0,
+                                          .budget = budget,
+                                          .whole_frames = kv.block_unit == BlockUnit::kFrame});
 
   std::vector<int> block_rows;
   for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());

@@ -92,6 +92,28 @@ TEST(BlockPlanner, AnOpeningMarkerGoesWithItsPicture) {
   EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 4})), ElementsAre(4, 2, 4, 4, 1));
 }
 
+// A picture in bands, a film in slices.
+TEST(BlockPlanner, FramesAreNotCutWhereTheyFit) {
+  PromptPlan plan;
+  plan.add_text(tokens(5));
+  plan.add_marker(tokens(1), /*binds_next=*/true);
+  plan.add_medium(
+      {{{.n_grid_rows = 2, .n_grid_cols = 2}, {.n_grid_rows = 1, .n_grid_cols = 2, .grid_h0 = 2}}});
+  plan.add_medium({{{.n_grid_rows = 2, .n_grid_cols = 2},
+                    {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 1, .t = 1},
+                    {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 2, .t = 2}}});
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10})), ElementsAre(10, 10, 8));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 7, .whole_frames = true})),
+              ElementsAre(5, 7, 4, 4, 4));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 6, .whole_frames = true})),
+              ElementsAre(6, 6, 4, 4, 4));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10, .whole_frames = true})),
+              ElementsAre(5, 7, 8, 4));
+  // A frame that does not fit a block is cut between its units.
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 5, .whole_frames = true})),
+              ElementsAre(5, 5, 2, 4, 4, 4));
+}
+
 TEST(BlockPlanner, TheBulkStageUsesWhatFitsTheBudget) {
   PromptPlan plan;
   plan.add_text(tokens(4));
