@@ -102,7 +102,7 @@ TEST(BlockPlanner, FramesAreNotCutWhereTheyFit) {
   plan.add_medium({{{.n_grid_rows = 2, .n_grid_cols = 2},
                     {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 1, .t = 1},
                     {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 2, .t = 2}}});
-  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10})), ElementsAre(10, 10, 8));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10})), ElementsAre(10, 10, 4));
   EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 7, .whole_frames = true})),
               ElementsAre(5, 7, 4, 4, 4));
   EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 6, .whole_frames = true})),

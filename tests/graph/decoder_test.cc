@@ -38,6 +38,9 @@ constexpr double kAcrossBlocksNmse = 5e-5;
 // ... and 2.3e-4 with quantised weights, which also quantise the other operand of each product.
 constexpr double kAcrossBlocksNmseQuantised = 1e-3;
 
+// llama.cpp does not read the epsilon of qwen2vl's norms (below): one that changes no float.
+constexpr float kNoEps = 1e-30F;
+
 constexpr int kGreedySteps = 64;
 
 constexpr const char* kPrompt =
@@ -198,9 +201,10 @@ INSTANTIATE_TEST_SUITE_P(
                       .tied = true},
         TinyTextModel{.arch = "qwen3", .n_head = 7, .n_head_kv = 1, .head_dim = 64},
         TinyTextModel{.arch = "qwen3", .n_head = 2, .n_head_kv = 1, .head_dim = 128, .qk_gain = 2},
-        TinyTextModel{.arch = "qwen2vl", .n_layer = 3},
-        TinyTextModel{.arch = "qwen2vl", .n_embd = 256, .head_dim = 64, .tied = true},
-        TinyTextModel{.arch = "qwen2vl", .n_head_kv = 4, .type = GGML_TYPE_Q8_0},
+        TinyTextModel{.arch = "qwen2vl", .n_layer = 3, .rms_eps = kNoEps},
+        TinyTextModel{
+            .arch = "qwen2vl", .n_embd = 256, .head_dim = 64, .rms_eps = kNoEps, .tied = true},
+        TinyTextModel{.arch = "qwen2vl", .n_head_kv = 4, .rms_eps = kNoEps, .type = GGML_TYPE_Q8_0},
         TinyTextModel{.arch = "qwen2", .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen3", .tied = true, .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen2", .tied = true, .type = GGML_TYPE_Q8_0},
@@ -218,7 +222,7 @@ TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
   for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
-    const TinyTextModel model = {.arch = arch, .n_layer = 1, .qk_gain = 2};
+    const TinyTextModel model = {.arch = arch, .n_layer = 1, .rms_eps = kNoEps, .qk_gain = 2};
     write_tiny_text(model, path);
     LlamaOracle oracle(path);
     const std::vector<float> rows = random_rows(100, model.n_embd);
@@ -241,6 +245,24 @@ TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
   }
 }
 
+// Text at positions whose components are equal turns as in Qwen2, whose tensors these are. With an
+// epsilon that is large enough to see: llama.cpp's qwen2vl leaves it at 0, ours reads the file.
+TEST(Qwen2VLText, IsQwen2sText) {
+  constexpr float kEps = 0.1F;
+  const TempDir dir;
+  write_tiny_text({.arch = "qwen2", .n_layer = 3, .rms_eps = kEps}, dir.file("qwen2.gguf"));
+  write_tiny_text({.arch = "qwen2vl", .n_layer = 3, .rms_eps = kEps}, dir.file("qwen2vl.gguf"));
+  Decoder qwen2(dir.file("qwen2.gguf")), qwen2vl(dir.file("qwen2vl.gguf"));
+  const std::vector<int32_t> tokens = qwen2.model().vocab().tokenize(kPrompt, true);
+  const std::vector<float> got = qwen2vl.decode(tokens, 64);
+  EXPECT_TRUE(nmse_at_most(got, qwen2.decode(tokens, 64), 1e-9));
+
+  LlamaOracle oracle(dir.file("qwen2.gguf")), without_eps(dir.file("qwen2vl.gguf"));
+  EXPECT_TRUE(nmse_at_most(got, oracle.decode(tokens, 64), 1e-9));
+  // When this fails, llama.cpp reads it: then kNoEps can go.
+  EXPECT_GT(nmse(without_eps.decode(tokens, 64), got), 1e-4);
+}
+
 struct CacheTypes {
   CacheType k = CacheType::kF16;
   CacheType v = CacheType::kF16;
@@ -256,9 +278,13 @@ TEST_P(CacheParity, LogitsAndAnswersAreEqual) {
   for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
-    write_tiny_text(
-        {.arch = arch, .n_embd = 4 * head_dim, .n_head = 4, .n_head_kv = 2, .head_dim = head_dim},
-        path);
+    write_tiny_text({.arch = arch,
+                     .n_embd = 4 * head_dim,
+                     .n_head = 4,
+                     .n_head_kv = 2,
+                     .head_dim = head_dim,
+                     .rms_eps = kNoEps},
+                    path);
     const bool f32 = types.k == CacheType::kF32;
     LlamaOracle oracle(
         path, {.type_k = to_ggml(types.k), .type_v = to_ggml(types.v), .flash_attn = !f32});
