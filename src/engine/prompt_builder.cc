@@ -1,6 +1,7 @@
 #include "engine/prompt_builder.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -100,10 +101,40 @@ model::Token require_special(const model::Vocab& vocab, const std::string& text)
   return *token;
 }
 
+/// A picture, or a film as one: framed by its markers.
+void add_medium(const VisualLayout& layout, model::Token begin, model::Token end,
+                PromptPlan& plan) {
+  plan.add_marker({begin}, /*binds_next=*/true);
+  plan.add_medium(layout);
+  plan.add_marker({end}, /*binds_next=*/false);
+}
+
+/// A film as a row of pictures, each with its label and in markers of its own.
+void add_labelled_medium(const VisualLayout& layout, model::Token begin, model::Token end,
+                         const model::Vocab& vocab, PromptPlan& plan) {
+  PLATEAU_CHECK(layout.labels.front().unit == 0);
+  plan.begin_medium();
+  const std::span<const UnitLayout> units(layout.units);
+  for (size_t i = 0; i < layout.labels.size(); ++i) {
+    const auto first = static_cast<size_t>(layout.labels[i].unit);
+    const size_t last = i + 1 < layout.labels.size()
+                            ? static_cast<size_t>(layout.labels[i + 1].unit)
+                            : units.size();
+    PLATEAU_CHECK(first < last && last <= units.size());
+    std::vector<model::Token> tokens =
+        vocab.tokenize(layout.labels[i].text, /*parse_special=*/false);
+    tokens.push_back(begin);
+    plan.add_label(std::move(tokens), /*binds_next=*/true);
+    plan.add_units(units.subspan(first, last - first));
+    plan.add_label({end}, /*binds_next=*/false);
+  }
+}
+
 }  // namespace
 
 VisualMarkers markers_of(model::Architecture architecture) {
   switch (architecture) {
+    case model::Architecture::kLlama:
     case model::Architecture::kQwen2:
     case model::Architecture::kQwen3:
       return {.begin = "<img>", .end = "</img>", .text_after = "\n"};
@@ -136,9 +167,13 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
     const auto medium = static_cast<size_t>(segments[i].medium);
     PLATEAU_CHECK(medium < media.size());
     placed[medium] = true;
-    plan.add_marker({require_special(vocab, options.markers.begin)}, /*binds_next=*/true);
-    plan.add_medium(media[medium]);
-    plan.add_marker({require_special(vocab, options.markers.end)}, /*binds_next=*/false);
+    const model::Token begin = require_special(vocab, options.markers.begin);
+    const model::Token end = require_special(vocab, options.markers.end);
+    if (media[medium].labels.empty()) {
+      add_medium(media[medium], begin, end, plan);
+    } else {
+      add_labelled_medium(media[medium], begin, end, vocab, plan);
+    }
   }
   // A template that drops content would otherwise answer without having seen the picture.
   if (std::find(placed.begin(), placed.end(), false) != placed.end()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/visual_layout.h"
@@ -16,6 +17,7 @@ namespace plateau::engine {
 enum class PieceKind {
   kText,    // instruction, question, template
   kMarker,  // text that frames a picture or film, such as <img> and </img>
+  kLabel,   // text that names and frames one of a film's pictures
   kVisual,  // one unit of a picture or film
 };
 
@@ -53,7 +55,13 @@ class PromptPlan {
   /// Appends and assigns positions. Empty pieces are left out.
   void add_text(std::vector<model::Token> tokens);
   void add_marker(std::vector<model::Token> tokens, bool binds_next);
-  /// A picture or film: one piece per unit. Its planes are numbered on from those before it.
+  void add_label(std::vector<model::Token> tokens, bool binds_next);
+  /// The next picture or film. Its planes are numbered on from those before it.
+  void begin_medium();
+  /// Units of the medium begun last that follow each other, one piece each; M-RoPE positions start
+  /// at the first. REQUIRES: begin_medium().
+  void add_units(std::span<const UnitLayout> units);
+  /// A medium without labels.
   void add_medium(const VisualLayout& layout);
 
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -72,11 +80,13 @@ class PromptPlan {
 
  private:
   void add(Piece piece);
+  void add_tokens(PieceKind kind, std::vector<model::Token> tokens, bool binds_next);
 
   PositionRule rule_;
   std::vector<Piece> pieces_;
   std::vector<int> own_planes_;
   int n_planes_ = 0;
+  int n_units_ = 0;  // of the medium begun last
   int64_t n_tokens_ = 0;
   int64_t n_visual_tokens_ = 0;
   int n_visual_units_ = 0;

@@ -58,7 +58,10 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
   int64_t frame_tokens = 0;
   std::pair<int, int> last_frame(-1, -1);
   for (const Piece& piece : prompt.pieces()) {
-    if (piece.kind != PieceKind::kVisual) continue;
+    if (piece.kind != PieceKind::kVisual) {
+      frame_tokens = 0;
+      continue;
+    }
     unit = std::max(unit, piece.n_tokens());
     grid_row = std::max(grid_row, piece.layout.n_grid_cols);
     const std::pair frame(piece.medium, piece.layout.t);

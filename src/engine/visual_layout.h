@@ -2,6 +2,7 @@
 // tokens.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace plateau::engine {
@@ -22,9 +23,18 @@ struct UnitLayout {
   int n_tokens() const { return n_grid_rows * n_grid_cols; }
 };
 
+/// Text that stands before a unit, outside the markers, for families that lay a film out as a row
+/// of numbered or timed pictures ("Frame1: "). The units from there to the next label are framed by
+/// markers of their own, and M-RoPE positions start anew.
+struct UnitLabel {
+  int unit = 0;
+  std::string text;  // plain text
+};
+
 /// One picture or film: its units in prompt order.
 struct VisualLayout {
   std::vector<UnitLayout> units;
+  std::vector<UnitLabel> labels = {};  // ascending by unit; the first unit has one, or none has
 };
 
 }  // namespace plateau::engine

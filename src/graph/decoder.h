@@ -9,6 +9,7 @@ namespace plateau::graph {
 /// are stored: nothing reads further.
 using BuildDecoder = void (*)(GraphBuilder& builder);
 
+void build_llama(GraphBuilder& builder);
 void build_qwen2(GraphBuilder& builder);
 void build_qwen2vl(GraphBuilder& builder);
 void build_qwen3(GraphBuilder& builder);

@@ -73,10 +73,10 @@ ggml_tensor* GraphBuilder::split_heads(ggml_tensor* x, int n) {
   return ggml_reshape_3d(ctx_, x, config_.head_dim, n, shape_.n_rows);
 }
 
-ggml_tensor* GraphBuilder::rope(ggml_tensor* x) {
-  return ggml_rope_ext(ctx_, x, block_.positions, /*freq_factors=*/nullptr, config_.head_dim,
-                       GGML_ROPE_TYPE_NEOX, config_.n_ctx_train, config_.rope_freq_base,
-                       config_.rope_freq_scale, /*ext_factor=*/0.0f, /*attn_factor=*/1.0f,
+ggml_tensor* GraphBuilder::rope_1d(ggml_tensor* x, int mode) {
+  return ggml_rope_ext(ctx_, x, block_.positions, /*freq_factors=*/nullptr, config_.head_dim, mode,
+                       config_.n_ctx_train, config_.rope_freq_base, config_.rope_freq_scale,
+                       /*ext_factor=*/0.0f, /*attn_factor=*/1.0f,
                        /*beta_fast=*/32.0f, /*beta_slow=*/1.0f);
 }
 

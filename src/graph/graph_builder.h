@@ -60,7 +60,9 @@ class GraphBuilder {
   /// [head_dim * n, n_rows] -> [head_dim, n, n_rows].
   ggml_tensor* split_heads(ggml_tensor* x, int n);
   /// Rotary embedding, NEOX pairing, at the rows' positions: [head_dim, n, n_rows].
-  ggml_tensor* rope(ggml_tensor* x);
+  ggml_tensor* rope(ggml_tensor* x) { return rope_1d(x, GGML_ROPE_TYPE_NEOX); }
+  /// The same with NORM pairing: neighbours, not halves.
+  ggml_tensor* rope_interleaved(ggml_tensor* x) { return rope_1d(x, GGML_ROPE_TYPE_NORMAL); }
   /// M-RoPE (arXiv:2409.12191): the same, where each section of the frequency pairs turns with its
   /// component of the position.
   ggml_tensor* rope_multi(ggml_tensor* x);
@@ -86,6 +88,7 @@ class GraphBuilder {
   BlockGraph finish() { return std::move(block_); }
 
  private:
+  ggml_tensor* rope_1d(ggml_tensor* x, int mode);
   /// The slots of one arena that rows attend to: [head_dim, n_attended, n_head_kv].
   ggml_tensor* attended(ggml_tensor* arena) const;
   ggml_tensor* layer_weight(const std::string& name, int il) const;

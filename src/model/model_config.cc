@@ -23,6 +23,7 @@ struct ArchitectureEntry {
 };
 
 constexpr ArchitectureEntry kArchitectures[] = {
+    {"llama", Architecture::kLlama, /*qkv_bias=*/false, /*qk_norm=*/false, /*mrope=*/false},
     {"qwen2", Architecture::kQwen2, /*qkv_bias=*/true, /*qk_norm=*/false, /*mrope=*/false},
     {"qwen2vl", Architecture::kQwen2VL, /*qkv_bias=*/true, /*qk_norm=*/false, /*mrope=*/true},
     {"qwen3", Architecture::kQwen3, /*qkv_bias=*/false, /*qk_norm=*/true, /*mrope=*/false},
@@ -228,7 +229,8 @@ void check_tensors(const GgufFile& file, const ArchitectureEntry& entry,
     check.matrix(name("ffn_up.weight"), {n_embd, config.n_ff});
     check.matrix(name("ffn_down.weight"), {config.n_ff, n_embd});
   }
-  check.refuse_others();  // output.bias, *.scale, ...: libllama would apply them
+  // output.bias, *.scale, rope_freqs.weight, ...: libllama would apply them.
+  check.refuse_others();
 }
 
 }  // namespace
@@ -289,8 +291,9 @@ ModelConfig read_model_config(const GgufFile& file) {
                 "[{}] expected a head size that is a multiple of 8 and at most {}, got {}",
                 file.path(), kMaxHeadDim, config.head_dim);
   }
-  if (config.architecture != Architecture::kQwen3 &&
-      config.n_head * config.head_dim != config.n_embd) {
+  const bool is_square =  // as libllama creates attn_q and attn_output
+      config.architecture == Architecture::kQwen2 || config.architecture == Architecture::kQwen2VL;
+  if (is_square && config.n_head * config.head_dim != config.n_embd) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected {} heads of {} to make {}", file.path(),
                 config.n_head, config.head_dim, config.n_embd);
   }

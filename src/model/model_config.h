@@ -11,7 +11,7 @@
 
 namespace plateau::model {
 
-enum class Architecture { kQwen2, kQwen2VL, kQwen3 };
+enum class Architecture { kLlama, kQwen2, kQwen2VL, kQwen3 };
 
 struct ModelConfig {
   Architecture architecture = Architecture::kQwen3;

@@ -40,7 +40,7 @@ const TinyTextModel kTiny = {.arch = "qwen2vl",
                              .n_head = 4,
                              .head_dim = 32,
                              .rms_eps = 1e-30F,
-                             .qk_gain = 1.5F};
+                             .qk_gain = 3};
 const std::vector<model::Token> kBefore = {10, 20, 30, 40, 50, 60, 70}, kAfter = {80, 90, 100};
 
 struct Rows {

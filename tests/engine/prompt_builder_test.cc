@@ -115,6 +115,26 @@ TEST_F(PromptBuilder, APictureStandsBetweenItsMarkers) {
   EXPECT_EQ(plan.pieces()[4].layout.grid_w0, 0);
 }
 
+// A film as a row of numbered pictures, as InternVL has it.
+TEST_F(PromptBuilder, LabelsStandBeforeTheirUnits) {
+  const UnitLayout frame = {.n_grid_rows = 2, .n_grid_cols = 2};
+  const VisualLayout film = {.units = {frame, frame, frame, frame},
+                             .labels = {{0, "Frame1: "}, {1, "\nFrame2: "}, {3, "\n<img>: "}}};
+  const PromptPlan plan = build({user({ImagePart{"film"}, TextPart{"What is it?"}})}, {film});
+  std::vector<PieceKind> kinds;
+  for (const Piece& piece : plan.pieces()) kinds.push_back(piece.kind);
+  using enum PieceKind;
+  EXPECT_THAT(kinds, testing::ElementsAre(kText, kLabel, kVisual, kLabel, kLabel, kVisual, kVisual,
+                                          kLabel, kLabel, kVisual, kLabel, kText));
+  EXPECT_TRUE(plan.pieces()[1].binds_next);
+  EXPECT_EQ(plan.pieces()[9].unit, 3);
+  EXPECT_EQ(plan.n_visual_tokens(), 16);
+  const Tokens tokens = text_tokens(plan);
+  EXPECT_EQ(count(tokens, "<img>"), 3);  // a label is plain text
+  EXPECT_EQ(count(tokens, "</img>"), 3);
+  EXPECT_EQ(text_of(tokens), "user\nFrame1: \nFrame2: \n<img>: \nWhat is it?\nassistant\n");
+}
+
 TEST_F(PromptBuilder, SeveralPicturesKeepTheirOrder) {
   const VisualLayout one = {{{.n_grid_rows = 1, .n_grid_cols = 3}}};
   const VisualLayout tall = {{{}, {.grid_h0 = 1}}};

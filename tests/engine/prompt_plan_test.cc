@@ -104,11 +104,13 @@ TEST(PromptPlan, EmptyPiecesAreLeftOut) {
 TEST(PromptPlan, AMediumWithoutTokensIsABug) {
   for (const UnitLayout unit :
        {UnitLayout{.n_grid_rows = 0}, UnitLayout{.n_grid_cols = -1}, UnitLayout{.grid_h0 = -1},
-        UnitLayout{.grid_w0 = -1}, UnitLayout{.plane = -1}, UnitLayout{.t = -1}}) {
+        UnitLayout{.grid_w0 = -1}, UnitLayout{.plane = -1}}) {
     PromptPlan plan;
     EXPECT_THROW(plan.add_medium({{unit}}), Error);
   }
   EXPECT_THROW(PromptPlan().add_medium({}), Error);
+  EXPECT_THROW(PromptPlan().add_medium({{{.t = 1}, {.t = 0}}}), Error);     // back in time
+  EXPECT_THROW(PromptPlan().add_units(std::vector<UnitLayout>(1)), Error);  // of what?
 }
 
 // By hand, from the rule: t stands still in a picture, text goes on behind its longer side.
@@ -135,6 +137,24 @@ TEST(MultimodalPositions, OfAFilmOfTwoSlices) {
                                                        Position{1, 1, 1}, Position{1, 2, 1},  //
                                                        Position{6, 1, 1}, Position{6, 2, 1},  //
                                                        Position{7, 7, 7}));
+}
+
+// As a row of labelled pictures, each with a start of its own.
+TEST(MultimodalPositions, OfAFilmOfLabelledPictures) {
+  PromptPlan plan(PositionRule::kMultimodal);
+  plan.begin_medium();
+  const std::vector<UnitLayout> units = {{.n_grid_rows = 1, .n_grid_cols = 2},
+                                         {.n_grid_rows = 1, .n_grid_cols = 2, .plane = 1, .t = 8}};
+  for (const UnitLayout& unit : units) {
+    plan.add_label({7}, /*binds_next=*/true);
+    plan.add_units({&unit, 1});
+  }
+  EXPECT_THAT(positions_of(plan),
+              testing::ElementsAre(Position{0, 0, 0}, Position{1, 1, 1}, Position{1, 1, 2},
+                                   Position{3, 3, 3}, Position{4, 4, 4}, Position{4, 4, 5}));
+  EXPECT_EQ(plan.pieces()[3].medium, 0);
+  EXPECT_EQ(plan.pieces()[3].unit, 1);
+  EXPECT_EQ(plan.pieces()[3].layout.plane, 1);
 }
 
 TEST(MultimodalPositions, APictureTakesItsLongerSide) {

@@ -46,6 +46,21 @@ TEST(Protection, TextAndMarkersStay) {
   EXPECT_EQ(protection.n_evictable_text, 0);
 }
 
+// A film may have any number of labels.
+TEST(Protection, LabelsOfAFilmMayGo) {
+  PromptPlan plan;
+  plan.add_text(tokens(5));
+  plan.begin_medium();
+  const UnitLayout unit = {.n_grid_rows = 1, .n_grid_cols = 2};
+  for (int frame = 0; frame < 3; ++frame) {
+    plan.add_label(tokens(2), /*binds_next=*/true);
+    plan.add_units({&unit, 1});
+    plan.add_label(tokens(1), /*binds_next=*/false);
+  }
+  plan.add_text(tokens(2));
+  EXPECT_THAT(protected_tokens(protect(plan, 100, 4)), testing::ElementsAre(0, 1, 2, 3, 4, 20, 21));
+}
+
 TEST(Protection, TheFirstTokensStayWhateverTheyAre) {
   EXPECT_THAT(protected_tokens(protect(with_picture(0, 1), 100, 4)),
               testing::ElementsAre(0, 1, 2, 3, 31, 32));

@@ -201,6 +201,9 @@ INSTANTIATE_TEST_SUITE_P(
                       .tied = true},
         TinyTextModel{.arch = "qwen3", .n_head = 7, .n_head_kv = 1, .head_dim = 64},
         TinyTextModel{.arch = "qwen3", .n_head = 2, .n_head_kv = 1, .head_dim = 128, .qk_gain = 2},
+        TinyTextModel{.arch = "llama", .n_layer = 3},
+        TinyTextModel{.arch = "llama", .n_head = 9, .n_head_kv = 3, .head_dim = 32, .tied = true},
+        TinyTextModel{.arch = "llama", .n_head_kv = 4, .type = GGML_TYPE_Q8_0},
         TinyTextModel{.arch = "qwen2vl", .n_layer = 3, .rms_eps = kNoEps},
         TinyTextModel{
             .arch = "qwen2vl", .n_embd = 256, .head_dim = 64, .rms_eps = kNoEps, .tied = true},
@@ -219,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
 // llama.cpp takes no gaps between positions, but it can forget tokens afterwards. With one layer,
 // keys and values do not depend on the tokens before, so that both must agree.
 TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
-  for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
+  for (const char* arch : {"llama", "qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
     const TinyTextModel model = {.arch = arch, .n_layer = 1, .rms_eps = kNoEps, .qk_gain = 2};
@@ -275,7 +278,7 @@ class CacheParity : public testing::TestWithParam<std::tuple<CacheTypes, int>> {
 
 TEST_P(CacheParity, LogitsAndAnswersAreEqual) {
   const auto& [types, head_dim] = GetParam();
-  for (const char* arch : {"qwen2", "qwen2vl", "qwen3"}) {
+  for (const char* arch : {"llama", "qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
     write_tiny_text({.arch = arch,

@@ -181,11 +181,11 @@ TEST(Mutation, DamagedTextModelsLoadOrAreRefused) {
   const std::string path = dir.file("text.gguf");
   Mutator mutator(/*seed=*/1);
   Tally tally;
-  const int n = rounds(450);
+  const int n = rounds(600);
   for (int i = 0; i < n; ++i) {
     SCOPED_TRACE(i);
     const test::TinyTextModel model = {
-        .arch = mutator.pick<std::string>({"qwen3", "qwen2", "qwen2vl"}),
+        .arch = mutator.pick<std::string>({"qwen3", "qwen2", "qwen2vl", "llama"}),
         .n_layer = 1,
         .n_ff = 64,
         .tied = i % 3 == 0};

@@ -5,6 +5,8 @@ namespace plateau::graph {
 
 BuildDecoder find_decoder(model::Architecture architecture) {
   switch (architecture) {
+    case model::Architecture::kLlama:
+      return build_llama;
     case model::Architecture::kQwen2:
       return build_qwen2;
     case model::Architecture::kQwen2VL:
