@@ -62,16 +62,33 @@ struct TinyVision {
   ggml_type type = GGML_TYPE_F16;  // of the matrices
 };
 
+/// A Qwen2.5-VL vision tower with its merger ("qwen2.5vl_merger" in llama.cpp's mmproj files).
+struct TinyQwenVision {
+  int patch = 14;
+  int n_embd = 64;
+  int n_layer = 4;
+  int n_head = 4;
+  int n_ff = 96;  // llama.cpp takes gate, up and down for swapped where it equals n_embd
+  int full_every = 2;       // every full_every-th layer attends to all patches
+  int projection_dim = 64;  // the text model's n_embd
+  float eps = 1e-6F;
+  uint64_t seed = 1;
+  ggml_type type = GGML_TYPE_F16;  // of the matrices
+};
+
 /// n_patch^2 / scale_factor^2 of one tile.
 int tokens_per_tile(const TinyVision& vision);
 
 GgufPlan plan_tiny_text(const TinyTextModel& model);
 GgufPlan plan_tiny_vision(const TinyVision& vision);
+GgufPlan plan_tiny_qwen_vision(const TinyQwenVision& vision);
 
 void write_tiny_text(const TinyTextModel& model, const std::string& path,
                      const GgufMutations& mutations = {});
 void write_tiny_vision(const TinyVision& vision, const std::string& path,
                        const GgufMutations& mutations = {});
+void write_tiny_qwen_vision(const TinyQwenVision& vision, const std::string& path,
+                            const GgufMutations& mutations = {});
 
 /// The shape of a real half-billion-parameter qwen2, q8_0: some 530 MB.
 TinyTextModel half_billion_shape();
