@@ -11,6 +11,7 @@
 #include "model/language_model.h"
 #include "plateau/error.h"
 #include "support/llama_oracle.h"
+#include "support/mtmd_oracle.h"
 #include "support/temp_dir.h"
 #include "support/tiny_gguf.h"
 #include "support/tiny_vocab.h"
@@ -278,6 +279,54 @@ TEST_F(PromptBuilder, Qwen2VLPicturesStandBetweenVisionMarkers) {
       EXPECT_TRUE(plan.pieces()[i - 1].binds_next);
       EXPECT_EQ(plan.pieces()[i + 1].tokens, Tokens{special("<|vision_end|>")});
     }
+  }
+}
+
+// Token by token, at every position, what libmtmd feeds for the same conversation.
+TEST_F(PromptBuilder, Qwen2VLPromptsAreFedAsLibmtmdFeedsThem) {
+  const test::TempDir dir;
+  const std::string text_path = dir.file("text.gguf"), mmproj_path = dir.file("mmproj.gguf");
+  test::write_tiny_text({.arch = "qwen2vl"}, text_path);
+  test::write_tiny_qwen_vision({}, mmproj_path);
+  const test::MtmdOracle mtmd(text_path, mmproj_path);
+  const std::string marker = test::MtmdOracle::marker();
+  const std::pair<int, int> sizes[] = {
+      {28, 28},   {56, 28},   {28, 56},    {300, 200},  {200, 300},  {640, 480},   {480, 640},
+      {1000, 30}, {30, 1000}, {512, 512},  {511, 513},  {800, 600},  {1024, 1024}, {333, 777},
+      {77, 1234}, {1234, 77}, {1280, 720}, {720, 1280}, {1500, 500}, {14, 14},     {1, 1}};
+  for (const auto& [width, height] : sizes) {
+    SCOPED_TRACE(testing::Message() << width << " x " << height);
+    const std::vector<test::RgbPicture> pictures = {test::random_picture(width, height, 1),
+                                                    test::random_picture(300, 200, 2)};
+    std::vector<VisualLayout> layouts;
+    for (const test::RgbPicture& picture : pictures) {
+      const auto [rows, cols] = mtmd.token_grid(picture.width, picture.height);
+      layouts.push_back({{{.n_grid_rows = rows, .n_grid_cols = cols}}});
+    }
+    const model::ChatTemplate chat_template(kQwen2VLTemplate, "", "");
+    const PromptPlan plan = build_prompt(
+        {user({TextPart{"First: "}, ImagePart{"a"}, ImagePart{"b"}, TextPart{"Which cat?"}}),
+         {"assistant", {TextPart{"The star."}}},
+         user({TextPart{"Why?"}})},
+        layouts, chat_template, vocab(),
+        {.markers = markers_of(model::Architecture::kQwen2VL),
+         .positions = PositionRule::kMultimodal});
+    const test::MtmdOracle::Fed want = mtmd.feed(
+        "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\nFirst: " +
+            marker + marker + "Which cat?<|im_end|>\n<|im_start|>assistant\nThe star.<|im_end|>\n" +
+            "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n",
+        pictures);
+    std::vector<test::MtmdOracle::Fed::Token> got;
+    for (const Piece& piece : plan.pieces()) {
+      for (int i = 0; i < piece.n_tokens(); ++i) {
+        const kv::Position p = plan.position(piece, i);
+        const bool is_text = piece.kind != PieceKind::kVisual;
+        got.push_back({is_text ? piece.tokens[static_cast<size_t>(i)] : -1, p.t, p.h, p.w});
+      }
+    }
+    EXPECT_TRUE(got == want.tokens) << got.size() << " " << want.tokens.size();
+    EXPECT_EQ(plan.next_position(), want.next_position);
+    EXPECT_LT(want.next_position, static_cast<int32_t>(want.tokens.size()) + 1);
   }
 }
 

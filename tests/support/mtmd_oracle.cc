@@ -95,6 +95,30 @@ std::vector<MtmdOracle::Chunk> MtmdOracle::chunks(const std::string& prompt,
   return result;
 }
 
+MtmdOracle::Fed MtmdOracle::feed(const std::string& prompt,
+                                 std::span<const RgbPicture> pictures) const {
+  const mtmd::input_chunks_ptr input = tokenize(prompt, pictures);
+  Fed fed;
+  int32_t& next = fed.next_position;
+  for (size_t i = 0; i < mtmd_input_chunks_size(input.get()); ++i) {
+    const mtmd_input_chunk* chunk = mtmd_input_chunks_get(input.get(), i);
+    if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT) {
+      size_t n = 0;
+      const llama_token* ids = mtmd_input_chunk_get_tokens_text(chunk, &n);
+      for (size_t j = 0; j < n; ++j, ++next) fed.tokens.push_back({ids[j], next, next, next});
+      continue;
+    }
+    const mtmd_image_tokens* picture = mtmd_input_chunk_get_tokens_image(chunk);
+    for (size_t j = 0; j < mtmd_image_tokens_get_n_tokens(picture); ++j) {
+      const mtmd_decoder_pos p = mtmd_image_tokens_get_decoder_pos(picture, next, j);
+      fed.tokens.push_back(
+          {-1, static_cast<int32_t>(p.t), static_cast<int32_t>(p.y), static_cast<int32_t>(p.x)});
+    }
+    next += mtmd_input_chunk_get_n_pos(chunk);
+  }
+  return fed;
+}
+
 std::vector<float> MtmdOracle::encode_tile(std::span<const uint8_t> rgb, int size) {
   std::vector<std::vector<float>> tiles =
       encode({.width = size, .height = size, .pixels = {rgb.begin(), rgb.end()}});

@@ -66,6 +66,21 @@ class MtmdOracle {
   /// The token grid that mtmd makes of a picture of this size: rows and columns.
   std::pair<int, int> token_grid(int width, int height) const;
 
+  /// A prompt token by token as mtmd_helper_eval_chunks feeds it: positions (t, h, w) of a model
+  /// with M-RoPE, and where text would go on.
+  struct Fed {
+    struct Token {
+      int32_t id = -1;  // -1: a picture's
+      int32_t t = 0;
+      int32_t h = 0;
+      int32_t w = 0;
+      bool operator==(const Token&) const = default;
+    };
+    std::vector<Token> tokens;
+    int32_t next_position = 0;
+  };
+  Fed feed(const std::string& prompt, std::span<const RgbPicture> pictures) const;
+
   int n_embd() const { return llama_model_n_embd_inp(model_.get()); }
 
   /// Captures of the vision graph since the last encode call began.
