@@ -25,12 +25,10 @@ namespace {
 using engine::PromptPlan;
 using Position = LlamaOracle::Position;
 
-// The same rows in blocks of the same sizes: the same kernels on the same numbers.
-// Blocks of other sizes, f32 cache and llama.cpp's plain attention: measured up to 4e-13.
-constexpr double kF32Nmse = 1e-5;
-// f16 cache: ggml's flash attention sums V in f16 below 64 queries; tests/graph/decoder_test.cc
-// measures the same on text.
-constexpr double kF16AcrossBlocksNmse = 5e-5;
+// The same rows in blocks of the same sizes: the same kernels on the same numbers, equal to the
+// bit. In blocks of other sizes, measured: up to 6e-12 with an f32 cache and llama.cpp's plain
+// attention, 8e-6 with an f16 cache, where ggml's flash attention sums V in f16 below 64 queries.
+constexpr double kAcrossBlocksNmse = 1e-5;
 
 // An epsilon that changes no float: llama.cpp does not read that of qwen2vl
 // (tests/graph/decoder_test.cc).
@@ -149,7 +147,7 @@ TEST_F(MultimodalParity, PicturesCutAtEveryRow) {
       EXPECT_TRUE(bit_equal(got, llamas(oracle, rows, cuts)));
       oracle.clear();
       EXPECT_TRUE(
-          nmse_at_most(got, as_mtmd_feeds(oracle, rows, n_rows, n_cols), kF16AcrossBlocksNmse));
+          nmse_at_most(got, as_mtmd_feeds(oracle, rows, n_rows, n_cols), kAcrossBlocksNmse));
     }
   }
 }
@@ -168,7 +166,7 @@ TEST_F(MultimodalParity, PicturesCutAtEveryTokenWithAnExactCache) {
         oracle.clear();
         want = as_mtmd_feeds(oracle, rows, n_rows, n_cols);
       }
-      EXPECT_TRUE(nmse_at_most(ours(decoder, rows, {cut}), want, kF32Nmse));
+      EXPECT_TRUE(nmse_at_most(ours(decoder, rows, {cut}), want, kAcrossBlocksNmse));
     }
   }
 }
@@ -186,7 +184,7 @@ TEST_F(MultimodalParity, EveryBlockSizeWithAnExactCache) {
     const Rows rows = rows_of(prompt, decoder);
     if (want.empty()) want = as_mtmd_feeds(oracle, rows, kRows, kCols);
     EXPECT_TRUE(nmse_at_most(decoder.decode_embeddings(rows.embeddings, rows.positions, n_block),
-                             want, kF32Nmse));
+                             want, kAcrossBlocksNmse));
   }
 }
 
@@ -222,10 +220,10 @@ TEST_F(MultimodalParity, PositionsMatter) {
   Decoder right(path_), sequential(path_), other(path_);
   const Rows rows = rows_of(prompt, right);
   const std::vector<float> want = ours(right, rows, {});
-  EXPECT_GT(nmse(sequential.decode_embeddings(rows.embeddings), want), 1e-3);
+  EXPECT_GT(nmse(sequential.decode_embeddings(rows.embeddings), want), 10 * kAcrossBlocksNmse);
   EXPECT_GT(
       nmse(other.decode_embeddings(rows.embeddings, rows_of(transposed, other).positions), want),
-      1e-3);
+      10 * kAcrossBlocksNmse);
 }
 
 }  // namespace
