@@ -5,6 +5,16 @@
 #include "base/check.h"
 
 namespace plateau::engine {
+namespace {
+
+/// Where text would go on after these rows: the largest component + 1.
+int32_t next_position(const std::vector<kv::Position>& positions) {
+  int32_t last = -1;
+  for (const kv::Position& p : positions) last = std::max({last, p.t, p.h, p.w});
+  return last + 1;
+}
+
+}  // namespace
 
 Sequence::Sequence(const model::LanguageModel& model, const model::Backends& backends,
                    const SequenceOptions& options, std::vector<kv::TokenInfo> info)
@@ -15,13 +25,6 @@ Sequence::Sequence(const model::LanguageModel& model, const model::Backends& bac
       slots_(model.config().n_layer, model.config().n_head_kv, cache_.n_slot()),
       info_(std::move(info)),
       n_prompt_(info_.size()) {}
-
-/// Where text would go on after these rows: the largest component + 1.
-static int32_t next_position(const std::vector<kv::Position>& positions) {
-  int32_t last = -1;
-  for (const kv::Position& p : positions) last = std::max({last, p.t, p.h, p.w});
-  return last + 1;
-}
 
 void Sequence::set_proxies(Rows proxies) { proxies_ = std::move(proxies); }
 
