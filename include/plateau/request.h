@@ -53,7 +53,8 @@ struct ImageReport {
   int64_t used_height = 0;
   int n_cols = 0;
   int n_rows = 0;
-  int n_tiles = 0;  // with the thumbnail
+  int n_tiles = 0;  // with the thumbnail; 0: the family takes pictures of any size
+  int n_bands = 0;  // parts that such a picture was encoded in; 1: whole, which is exact
   int64_t tokens_made = 0;
   int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
   // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv
@@ -102,7 +103,7 @@ struct Usage {
   int64_t weights_bytes = 0;         // of both files
   int64_t weights_mapped_bytes = 0;  // of them, pages of the files
   int64_t compute_bytes = 0;         // decoder compute buffers
-  int64_t encoder_bytes = 0;         // vision compute buffers
+  int64_t encoder_bytes = 0;         // most bytes held by the vision encoder
   int64_t media_bytes = 0;           // the picture library's fullest moment in this process
   std::vector<ImageReport> images;
   std::vector<std::string>
@@ -121,6 +122,7 @@ struct Progress {
   int64_t tiles = 0;
   int64_t tokens_done = 0;
   int64_t tokens = 0;
+  double encoded_share = 1;  // of the unit of a picture that the encoder has in hand
 };
 
 /// All optional; called on the thread that runs the request.

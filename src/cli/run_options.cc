@@ -71,6 +71,13 @@ void add_picture_options(CLI::App& app, ImageOptions& image) {
   app.add_option("--max-tiles", image.max_tiles,
                  "Cap on tiles per picture; 0: as many as native detail needs")
       ->capture_default_str();
+  app.add_option(
+         "--image-min-tokens", image.min_tokens,
+         "Enlarge a picture of fewer tokens (families of native size); 0: as the model does")
+      ->capture_default_str();
+  app.add_option("--image-max-tokens", image.max_tokens,
+                 "Shrink a picture of more tokens; 0: native size")
+      ->capture_default_str();
   app.add_option("--max-visual-tokens", image.max_visual_tokens,
                  "Lower the resolution until all pictures fit; 0: no cap")
       ->capture_default_str();
@@ -107,7 +114,8 @@ void add_cache_options(CLI::App& app, RunOptions& o) {
              "f16, q8_0 or f32; also -ctv");
 }
 
-void add_machine_options(CLI::App& app, EngineOptions& engine) {
+void add_machine_options(CLI::App& app, RunOptions& o) {
+  EngineOptions& engine = o.engine;
   app.add_option("-t,--threads", engine.n_threads, "CPU threads; 0: all usable cores")
       ->capture_default_str();
   app.add_option("--device", engine.device, "Compute device; default: first GPU, else CPU");
@@ -116,6 +124,9 @@ void add_machine_options(CLI::App& app, EngineOptions& engine) {
   app.add_option("--encoder-batch", engine.encoder_batch,
                  "Tiles encoded at once; 0: as many as make 1024 patches")
       ->capture_default_str();
+  app.add_option("--encoder-memory", o.encoder_memory,
+                 "What the vision encoder may hold beside its weights, 512MiB say; a picture that "
+                 "needs more is encoded in bands");
 }
 
 void add_report_options(CLI::App& app, RunOptions& o) {
@@ -155,7 +166,7 @@ void add_request_options(CLI::App& app, RunOptions& options) {
   add_sampling_options(app, options);
   add_picture_options(app, options.request.image);
   add_cache_options(app, options);
-  add_machine_options(app, options.engine);
+  add_machine_options(app, options);
   app.add_option("--memory", options.memory,
                  "Stay below this, 6GiB say: smaller steps first, then a KV budget, else exit 4");
 }
@@ -195,6 +206,9 @@ Request make_request(const RunOptions& o) {
 
 EngineOptions make_engine_options(const RunOptions& o) {
   EngineOptions engine = o.engine;
+  if (o.encoder_memory) {
+    engine.encoder_memory = parse_byte_size(*o.encoder_memory, "--encoder-memory");
+  }
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   return engine;
 }

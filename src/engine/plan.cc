@@ -55,6 +55,11 @@ class Fitter {
   }
   bool has_free_budget() const { return request_.kv.budget == 0; }
 
+  bool has_free_encoder(const engine::RequestPlan& plan) const {
+    return !plan.images.empty() && !loaded_.encoder->config().is_internvl() &&
+           loaded_.options.encoder_memory == 0;
+  }
+
   Candidate cost(const Request& request) {
     engine::RequestPlan plan = engine::plan_request(request, loaded_);
     std::vector<MemoryPart> memory = engine::plan_memory(request, plan, loaded_);
@@ -72,6 +77,9 @@ class Fitter {
     if (has_free_block()) {
       if (auto found = smaller_block()) return std::move(*found);
     }
+    if (has_free_encoder(candidate.plan)) {
+      if (auto found = smaller_encoder()) return std::move(*found);
+    }
     if (has_free_budget()) {
       if (auto found = smaller_budget(candidate.plan)) return std::move(*found);
     }
@@ -87,6 +95,37 @@ class Fitter {
         concessions_.push_back(fmt::format("blocks of {} tokens", n_block));
         return candidate;
       }
+    }
+    return std::nullopt;
+  }
+
+  /// What the other parts leave, for an encoder that can take less.
+  std::optional<Candidate> smaller_encoder() {
+    const auto blocks = has_free_block() ? std::vector<int>{0, 64} : std::vector<int>{0};
+    for (const int n_block : blocks) {
+      Request request = request_;
+      if (n_block > 0) request.kv.block = n_block;
+      std::optional<Candidate> candidate = try_cost(request);
+      if (!candidate) continue;
+      int64_t others = 0;
+      for (const MemoryPart& part : candidate->memory) {
+        if (part.name != "encoder") others += part.bytes;
+      }
+      if (others >= bound_) continue;
+      loaded_.options.encoder_memory = bound_ - others;
+      try {
+        candidate = try_cost(request);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::kResourceExhausted) throw;
+        candidate.reset();
+      }
+      if (candidate && fits(*candidate)) {
+        if (n_block > 0) concessions_.push_back(fmt::format("blocks of {} tokens", n_block));
+        concessions_.push_back(fmt::format("a vision encoder within {}",
+                                           format_byte_size(loaded_.options.encoder_memory)));
+        return candidate;
+      }
+      loaded_.options.encoder_memory = 0;
     }
     return std::nullopt;
   }
@@ -142,7 +181,9 @@ class Fitter {
     if (largest->name == "weights" || largest->name == "projector") {
       ways_out = "a smaller quantisation of the model or a larger --memory";
     } else if (largest->name == "encoder" || largest->name == "media") {
-      ways_out = "a cap on the picture's size (--max-tiles) or a larger --memory";
+      ways_out = loaded_.encoder->config().is_internvl()
+                     ? "a cap on the picture's size (--max-tiles) or a larger --memory"
+                     : "a cap on the picture's size (--image-max-tokens) or a larger --memory";
     } else if (largest->name == "runtime" || largest->name == "host") {
       ways_out = "a shorter answer (-n) or a larger --memory";
     }

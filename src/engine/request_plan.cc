@@ -29,6 +29,12 @@ void validate(const Request& request) {
   require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
   require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
           request.image.max_visual_tokens);
+  require(request.image.min_tokens >= 0, "--image-min-tokens", "0 or more tokens",
+          request.image.min_tokens);
+  require(request.image.max_tokens == 0 || request.image.max_tokens >= request.image.min_tokens,
+          "--image-max-tokens", "0, or at least --image-min-tokens", request.image.max_tokens);
+  require(request.image.max_tokens >= 0, "--image-max-tokens", "0 or more tokens",
+          request.image.max_tokens);
   require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
           request.image.max_pixels);
   require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
@@ -99,7 +105,9 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   std::vector<VisualLayout> layouts;
   if (loaded.encoder) {
     const model::VisionConfig& vision = loaded.encoder->config();
-    plan.images = plan_images(request, vision);
+    plan.images = plan_images(
+        request, vision,
+        {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()});
     for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
   } else {
     refuse_pictures_without_encoder(request);

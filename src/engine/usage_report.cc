@@ -27,9 +27,11 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
   for (const auto& bytes : loaded.language_model.weight_bytes()) count_weights(bytes);
   if (loaded.encoder) count_weights(loaded.encoder->weight_bytes());
   for (const PlannedImage& image : plan.images) {
-    usage.images.push_back(report_of(image, loaded.encoder->config()));
-    const std::string note = resize_note(usage.images.back());
-    if (!note.empty()) usage.notes.push_back(note);
+    const model::VisionConfig& vision = loaded.encoder->config();
+    usage.images.push_back(report_of(image, vision));
+    for (std::string& note : image_notes(usage.images.back(), image, vision)) {
+      usage.notes.push_back(std::move(note));
+    }
   }
   if (plan.policy && plan.policy->evicts_only_at_end()) {
     usage.notes.push_back(fmt::format(
