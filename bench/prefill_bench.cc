@@ -89,7 +89,8 @@ Ours run_ours(const model::LanguageModel& model, const model::Backends& backends
                                                .n_decode = 32,
                                                .n_protected = 4});
   std::vector<kv::TokenInfo> info(tokens.size());
-  for (size_t i = 0; i < info.size(); ++i) info[i].position = static_cast<int32_t>(i);
+  for (size_t i = 0; i < info.size(); ++i)
+    info[i].position = kv::Position::sequential(static_cast<int32_t>(i));
   for (size_t i = 0; i < 4; ++i) info[i].is_protected = true;
   engine::Sequence sequence(model, backends, {.n_arena = plan.n_arena, .policy = policy.get()},
                             std::move(info));
@@ -97,7 +98,8 @@ Ours run_ours(const model::LanguageModel& model, const model::Backends& backends
   const auto rows_of = [&](size_t begin, size_t count) {
     engine::Rows rows;
     rows.embeddings = sequence.runner().embed(std::span(tokens).subspan(begin, count));
-    for (size_t i = 0; i < count; ++i) rows.positions.push_back(static_cast<int32_t>(begin + i));
+    for (size_t i = 0; i < count; ++i)
+      rows.positions.push_back(kv::Position::sequential(static_cast<int32_t>(begin + i)));
     return rows;
   };
   if (proxies) {

@@ -1,6 +1,7 @@
 // What is asked of an engine, and what comes back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -66,7 +67,8 @@ struct ImageReport {
   int64_t used_height = 0;
   int n_cols = 0;
   int n_rows = 0;
-  int n_tiles = 0;  // with the thumbnail
+  int n_tiles = 0;  // with the thumbnail; 0: the family takes pictures of any size
+  int n_bands = 0;  // parts that such a picture was encoded in; 1: whole, which is exact
   int64_t tokens_made = 0;
   int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
   // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv
@@ -91,8 +93,12 @@ struct BlockTrace {
   int64_t tokens_done = 0;
   int n_layer = 0;
   int n_head_kv = 0;
-  /// Kept positions, ascending, per layer and kv head: positions[il * n_head_kv + head].
-  std::vector<std::vector<int32_t>> positions;
+  /// Kept tokens by their index in the prompt, ascending, per layer and kv head: tokens[il *
+  /// n_head_kv + head].
+  std::vector<std::vector<int32_t>> tokens;
+  /// Rotary positions (t, h, w) of the block's own tokens, in prompt order. Tokens of one picture
+  /// may share one (M-RoPE: t); with 1-D rotary embedding all three equal the token's index.
+  std::vector<std::array<int32_t, 3>> positions;
 };
 
 /// Quantities of one answer. Times are wall-clock milliseconds.
@@ -120,7 +126,7 @@ struct Usage {
   int64_t weights_bytes = 0;         // of both files
   int64_t weights_mapped_bytes = 0;  // of them, pages of the files
   int64_t compute_bytes = 0;         // decoder compute buffers
-  int64_t encoder_bytes = 0;         // vision compute buffers
+  int64_t encoder_bytes = 0;         // most bytes held by the vision encoder
   int64_t media_bytes = 0;           // the picture library's fullest moment in this process
   std::vector<ImageReport> images;
   std::vector<RegionReport> regions;  // as Request::regions
@@ -147,13 +153,14 @@ struct Progress {
   int64_t tiles = 0;
   int64_t tokens_done = 0;
   int64_t tokens = 0;
+  double encoded_share = 1;  // of the unit of a picture that the encoder has in hand
 };
 
 /// All optional; called on the thread that runs the request.
 struct RequestCallbacks {
   std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
   std::function<void(const Progress&)> on_progress;
-  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept positions
+  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept tokens
   std::function<void(std::string_view)> on_text;         // whole UTF-8 characters
   std::function<bool()> should_cancel;                   // polled within each block
 };

@@ -71,6 +71,13 @@ void add_picture_options(CLI::App& app, ImageOptions& image) {
   app.add_option("--max-tiles", image.max_tiles,
                  "Cap on tiles per picture; 0: as many as native detail needs")
       ->capture_default_str();
+  app.add_option(
+         "--image-min-tokens", image.min_tokens,
+         "Enlarge a picture of fewer tokens (families of native size); 0: as the model does")
+      ->capture_default_str();
+  app.add_option("--image-max-tokens", image.max_tokens,
+                 "Shrink a picture of more tokens; 0: native size")
+      ->capture_default_str();
   app.add_option("--max-visual-tokens", image.max_visual_tokens,
                  "Lower the resolution until all pictures fit; 0: no cap")
       ->capture_default_str();
@@ -101,12 +108,15 @@ void add_cache_options(CLI::App& app, RunOptions& o) {
   add_policy_options(app, kv.policy_options);
   add_proxy_option(app, kv.policy_options);
   add_cache_type_options(app, o.engine);
+  app.add_option("--encoder-memory", o.encoder_memory,
+                 "What the vision encoder may hold beside its weights, 512MiB say; a picture that "
+                 "needs more is encoded in bands");
 }
 
 void add_report_options(CLI::App& app, RunOptions& o) {
   app.add_option("--stats-json", o.stats_json, "Write figures to a file, - for stdout");
   app.add_option("--trace-json", o.trace_json,
-                 "Write the kept positions per block, layer and kv head to a file");
+                 "Write the kept tokens per block, layer and kv head to a file");
   app.add_option("--heatmap", o.heatmap,
                  "Write the first picture with what was remembered of it to a PNG file");
   app.add_flag("-q,--quiet", o.quiet, "Only the answer and errors");
@@ -207,6 +217,9 @@ Request make_request(const RunOptions& o) {
 
 EngineOptions make_engine_options(const RunOptions& o) {
   EngineOptions engine = o.engine;
+  if (o.encoder_memory) {
+    engine.encoder_memory = parse_byte_size(*o.encoder_memory, "--encoder-memory");
+  }
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   return engine;
 }

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string kv_budget = "full";
   std::string block = "0";
   std::optional<std::string> memory;
+  std::optional<std::string> encoder_memory;
   std::string stats_json;
   std::string trace_json;
   std::string heatmap;

@@ -24,7 +24,8 @@ std::vector<ContinuationLikelihood> continuation_likelihoods(
                                          .n_tokens = static_cast<int>(tokens.size())};
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       const Rows row = {sequence.runner().embed(std::span(tokens).subspan(i, 1)),
-                        {static_cast<int32_t>(first_position + static_cast<int64_t>(i))}};
+                        {kv::Position::sequential(
+                            static_cast<int32_t>(first_position + static_cast<int64_t>(i)))}};
       likelihood.log_prob += log_prob(sequence.peek(row, static_cast<int>(i)), tokens[i + 1]);
     }
     result.push_back(likelihood);

@@ -15,8 +15,11 @@
 
 namespace plateau::engine {
 
-/// The embeddings of all tiles of one picture: [n_embd, tokens of a tile, n_tiles].
-using PictureEmbeddings = std::vector<float>;
+/// The embeddings of all units of one picture, one unit after the other.
+struct PictureEmbeddings {
+  std::vector<float> values;  // [n_embd, tokens of all units]
+  std::vector<size_t> ends;   // in `values`, by unit
+};
 
 /// Least recently used pictures go first. Not thread-safe.
 class EmbeddingCache {
@@ -42,8 +45,8 @@ class EmbeddingCache {
   std::unordered_map<std::string, std::list<Entry>::iterator> index_;
 };
 
-/// What the embeddings of a picture depend on besides the model: the file as it is now, and its
-/// tiles.
+/// What the embeddings of a picture depend on besides the model: the file as it is now, and how it
+/// is cut.
 std::string embedding_key(const PlannedImage& image);
 
 /// Units out of the cache where a picture is held whole, else from `source`, whose pictures are
@@ -67,7 +70,6 @@ class CachedSource final : public UnitSource {
   std::string key_;                                // of it
   std::shared_ptr<const PictureEmbeddings> held_;  // of it; null: it comes from the source
   bool collects_ = false;
-  int n_collected_ = 0;  // units in `collected_`
   PictureEmbeddings collected_;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/request_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/media_plan.h"
@@ -29,6 +30,12 @@ void validate(const Request& request) {
   require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
   require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
           request.image.max_visual_tokens);
+  require(request.image.min_tokens >= 0, "--image-min-tokens", "0 or more tokens",
+          request.image.min_tokens);
+  require(request.image.max_tokens == 0 || request.image.max_tokens >= request.image.min_tokens,
+          "--image-max-tokens", "0, or at least --image-min-tokens", request.image.max_tokens);
+  require(request.image.max_tokens >= 0, "--image-max-tokens", "0 or more tokens",
+          request.image.max_tokens);
   require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
           request.image.max_pixels);
   require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
@@ -87,14 +94,21 @@ void refuse_pictures_without_encoder(const Request& request) {
 int block_size(const KvOptions& options, const PromptPlan& prompt) {
   int unit = 1;
   int grid_row = 1;
-  std::vector<int64_t> per_image(1, 1);
+  int64_t largest_frame = 1;  // a picture, or one slice of a film
+  int64_t frame_tokens = 0;
+  std::pair<int, int> last_frame(-1, -1);
   for (const Piece& piece : prompt.pieces()) {
-    if (piece.kind != PieceKind::kVisual) continue;
+    if (piece.kind != PieceKind::kVisual) {
+      frame_tokens = 0;
+      continue;
+    }
     unit = std::max(unit, piece.n_tokens());
-    grid_row = std::max(grid_row, piece.n_grid_cols);
-    const auto image = static_cast<size_t>(piece.image);
-    if (per_image.size() <= image) per_image.resize(image + 1, 0);
-    per_image[image] += piece.n_tokens();
+    grid_row = std::max(grid_row, piece.layout.n_grid_cols);
+    const std::pair frame(piece.medium, piece.layout.t);
+    if (frame != last_frame) frame_tokens = 0;
+    last_frame = frame;
+    frame_tokens += piece.n_tokens();
+    largest_frame = std::max(largest_frame, frame_tokens);
   }
   switch (options.block_unit) {
     case BlockUnit::kTile:
@@ -102,8 +116,7 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
     case BlockUnit::kRow:
       return grid_row;
     case BlockUnit::kFrame:
-      return static_cast<int>(
-          std::min<int64_t>(kMaxBlock, *std::max_element(per_image.begin(), per_image.end())));
+      return static_cast<int>(std::min<int64_t>(kMaxBlock, largest_frame));
     case BlockUnit::kTokens:
       break;
   }
@@ -123,10 +136,12 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
     (void)kv::make_policy(kv.policy, kv.policy_options);  // a wrong name is an error all the same
   }
 
-  std::vector<ImageLayout> layouts;
+  std::vector<VisualLayout> layouts;
   if (loaded.encoder) {
     const model::VisionConfig& vision = loaded.encoder->config();
-    plan.images = plan_images(request, vision);
+    plan.images = plan_images(
+        request, vision,
+        {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()});
     for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
   } else {
     refuse_pictures_without_encoder(request);
@@ -137,11 +152,18 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   for (const auto& tokens : plan.continuations) {
     n_decode = std::max(n_decode, static_cast<int>(tokens.size()));
   }
-  plan.prompt =
-      build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
+  const model::ModelConfig& config = loaded.language_model.config();
+  plan.prompt = build_prompt(
+      request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab(),
+      {.markers = markers_of(config.architecture),
+       .positions = config.has_mrope() ? PositionRule::kMultimodal : PositionRule::kSequential});
   if (plan.prompt.n_tokens() + n_decode > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
                 kMaxTokens, plan.prompt.n_tokens() + n_decode);
+  }
+  if (plan.prompt.next_position() + n_decode > kMaxTokens) {
+    throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} positions, got {}",
+                kMaxTokens, plan.prompt.next_position() + n_decode);
   }
 
   const int budget = plan.policy ? kv.budget : 0;
@@ -167,8 +189,10 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
     n_block = std::min(n_block, std::max(1, (budget - n_protected) / 2));
   }
   const bool has_bulk = kv.bulk && budget > 0 && !at_end;
-  plan.blocks = plan_blocks(
-      plan.prompt, {.n_block = n_block, .n_bulk = has_bulk ? kBulkBlock : 0, .budget = budget});
+  plan.blocks = plan_blocks(plan.prompt, {.n_block = n_block,
+                                          .n_bulk = has_bulk ? kBulkBlock : 0,
+                                          .budget = budget,
+                                          .whole_frames = kv.block_unit == BlockUnit::kFrame});
 
   std::vector<int> block_rows;
   for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());

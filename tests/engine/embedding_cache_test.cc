@@ -16,7 +16,7 @@ std::vector<engine::PlannedImage> planned(const std::vector<std::string>& paths,
   for (const std::string& path : paths) {
     engine::PlannedImage image;
     image.path = path;
-    image.grid = media::plan_tiles(112 * n_cols, 112, {.tile_size = 112, .thumbnail = false});
+    image.cut = media::plan_tiles(112 * n_cols, 112, {.tile_size = 112, .thumbnail = false});
     images.push_back(image);
   }
   return images;
@@ -46,7 +46,7 @@ class CachedSourceTest : public testing::Test {
     CountingSource source;
     engine::CachedSource cached(cache, source, images);
     for (int image = 0; image < static_cast<int>(images.size()); ++image) {
-      const int n_units = images[static_cast<size_t>(image)].grid.n_tiles();
+      const int n_units = images[static_cast<size_t>(image)].n_units();
       for (int unit = 0; unit < n_units; ++unit) {
         // A unit that two blocks share is asked for twice.
         for (int again = 0; again < 1 + unit % 2; ++again) {
