@@ -20,6 +20,8 @@ struct SamplingOptions {
 struct ImageOptions {
   // Behaviour.
   int max_tiles = 0;              // cap on tiles per picture; 0: native detail, as many as it needs
+  int64_t min_tokens = 0;         // enlarge a picture of fewer tokens; 0: as the family does
+  int64_t max_tokens = 0;         // shrink a picture of more tokens; 0: native size
   int64_t max_visual_tokens = 0;  // lower the resolution until all pictures fit; 0: no cap
   bool thumbnail = true;          // append the whole picture as one more tile, as the family does
   // Limits.
@@ -81,6 +83,12 @@ struct EngineOptions {
   int n_gpu_layers = -1;  // layers on the device, from the last; negative: all
   int n_threads = 0;      // CPU threads; 0: as many as there are usable cores
   int encoder_batch = 0;  // tiles encoded at once; 0: as many as make 1024 patches
+  /// Bytes that the vision encoder may hold beside its weights; 0: no bound. A picture that is too
+  /// large for it is encoded in bands, which Usage::notes and ImageReport::n_bands tell.
+  int64_t encoder_memory = 0;
+  /// Memory for the embeddings of whole pictures, so that asking about the same picture again does
+  /// not encode it again; a picture that does not fit is encoded each time. 0: none are kept.
+  int64_t embedding_cache_bytes = 0;
 };
 
 }  // namespace plateau

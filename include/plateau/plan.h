@@ -33,9 +33,10 @@ struct Plan {
 
 /// Reads metadata and media headers only. With a `memory_bound` (bytes; 0: none) concessions are
 /// made until the total is at most the bound, in this order:
-///  1. fewer tiles are encoded at once (the answer stays the same);
+///  1. fewer tiles or patches are encoded at once (the answer stays the same);
 ///  2. smaller blocks, unless the request names a size (the same while everything is kept);
-///  3. a KV budget, unless the request names one: the largest that fits.
+///  3. a KV budget, unless the request names one: the largest that fits;
+///  4. Qwen2.5-VL's pictures are encoded in bands that do not see each other.
 /// Errors: those of Engine::open and Engine::run that need no pixels and no weights;
 /// kResourceExhausted when nothing helps, naming the largest part and two ways out.
 Plan plan(const EngineOptions& options, const Request& request, int64_t memory_bound = 0);

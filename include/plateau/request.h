@@ -1,6 +1,7 @@
 // What is asked of an engine, and what comes back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,6 +28,15 @@ struct Message {
   std::vector<ContentPart> content;
 };
 
+/// A part of a picture, in pixels of the upright original.
+struct ImageRegion {
+  int image = 0;  // which picture of the request, in order
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+};
+
 struct Request {
   std::vector<Message> messages;
   ImageOptions image;
@@ -35,6 +45,11 @@ struct Request {
   int max_new_tokens = 128;
   /// Fill ImageReport::kept_share.
   bool want_kept_share = false;
+  /// Parts of pictures whose tokens are followed: Usage::regions.
+  std::vector<ImageRegion> regions;
+  /// Plain texts that the answer might begin with; how likely each is comes back in
+  /// Answer::continuations. The answer itself does not depend on them.
+  std::vector<std::string> continuations;
 };
 
 enum class StopReason {
@@ -52,7 +67,8 @@ struct ImageReport {
   int64_t used_height = 0;
   int n_cols = 0;
   int n_rows = 0;
-  int n_tiles = 0;  // with the thumbnail
+  int n_tiles = 0;  // with the thumbnail; 0: the family takes pictures of any size
+  int n_bands = 0;  // parts that such a picture was encoded in; 1: whole, which is exact
   int64_t tokens_made = 0;
   int64_t tokens_kept = 0;  // in the cache when decoding began, mean over layers and heads
   // The picture's tokens as a grid, without the thumbnail, and for each the share of (layer, kv
@@ -63,14 +79,26 @@ struct ImageReport {
   std::vector<float> kept_share;
 };
 
+/// What the cache held of a region when decoding began.
+struct RegionReport {
+  int64_t tokens = 0;  // of the picture's grid, without the thumbnail, that the region touches
+  int n_layer = 0;
+  int n_head_kv = 0;
+  std::vector<int32_t> tokens_kept;  // of them, still held: [n_head_kv, n_layer]
+};
+
 /// What one prefill block left in the cache.
 struct BlockTrace {
   int block = 0;
   int64_t tokens_done = 0;
   int n_layer = 0;
   int n_head_kv = 0;
-  /// Kept positions, ascending, per layer and kv head: positions[il * n_head_kv + head].
-  std::vector<std::vector<int32_t>> positions;
+  /// Kept tokens by their index in the prompt, ascending, per layer and kv head: tokens[il *
+  /// n_head_kv + head].
+  std::vector<std::vector<int32_t>> tokens;
+  /// Rotary positions (t, h, w) of the block's own tokens, in prompt order. Tokens of one picture
+  /// may share one (M-RoPE: t); with 1-D rotary embedding all three equal the token's index.
+  std::vector<std::array<int32_t, 3>> positions;
 };
 
 /// Quantities of one answer. Times are wall-clock milliseconds.
@@ -85,6 +113,7 @@ struct Usage {
   int64_t kv_kept_max = 0;      // most slots held after a block
   int64_t kv_bytes = 0;
   int64_t evicted_tokens = 0;  // mean over layers and heads
+  int64_t encoded_tiles = 0;   // without those that the embedding cache had
   double encode_ms = 0;        // reading and encoding pictures
   double prefill_ms = 0;       // running the blocks, eviction included
   double score_ms = 0;         // of it, on the host: scores from signals
@@ -97,16 +126,24 @@ struct Usage {
   int64_t weights_bytes = 0;         // of both files
   int64_t weights_mapped_bytes = 0;  // of them, pages of the files
   int64_t compute_bytes = 0;         // decoder compute buffers
-  int64_t encoder_bytes = 0;         // vision compute buffers
+  int64_t encoder_bytes = 0;         // most bytes held by the vision encoder
   int64_t media_bytes = 0;           // the picture library's fullest moment in this process
   std::vector<ImageReport> images;
+  std::vector<RegionReport> regions;  // as Request::regions
   std::vector<std::string>
       notes;  // what a person should know: resizes, a prompt beyond the trained length
+};
+
+/// How likely a continuation is right after the prompt.
+struct ContinuationLikelihood {
+  double log_prob = 0;  // natural logarithm, summed over its tokens
+  int n_tokens = 0;
 };
 
 struct Answer {
   std::string text;
   StopReason stop_reason = StopReason::kEndOfAnswer;
+  std::vector<ContinuationLikelihood> continuations;  // as Request::continuations
   Usage usage;
 };
 
@@ -116,13 +153,14 @@ struct Progress {
   int64_t tiles = 0;
   int64_t tokens_done = 0;
   int64_t tokens = 0;
+  double encoded_share = 1;  // of the unit of a picture that the encoder has in hand
 };
 
 /// All optional; called on the thread that runs the request.
 struct RequestCallbacks {
   std::function<void(const Usage&)> on_planned;  // before any work: sizes and images are final
   std::function<void(const Progress&)> on_progress;
-  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept positions
+  std::function<void(const BlockTrace&)> on_block_kept;  // costs a copy of all kept tokens
   std::function<void(std::string_view)> on_text;         // whole UTF-8 characters
   std::function<bool()> should_cancel;                   // polled within each block
 };

@@ -57,7 +57,7 @@ class RandomTiles final : public BenchUnits {
  private:
   void encode_from(int unit) {
     const Stopwatch drawing;
-    const int side = encoder_.config().tile_size;
+    const int side = encoder_.config().internvl().tile_size;
     std::vector<media::Rgb8> tiles(static_cast<size_t>(std::min(batch_, n_tiles_ - unit)));
     for (size_t i = 0; i < tiles.size(); ++i) {
       std::minstd_rand rng(static_cast<uint32_t>(unit) + static_cast<uint32_t>(i) + 1U);
@@ -107,22 +107,21 @@ std::vector<model::Token> random_tokens(int n, int n_vocab) {
   return tokens;
 }
 
-engine::PromptPlan synthetic_prompt(int64_t n_visual_tokens, int unit_tokens, int n_vocab) {
+engine::PromptPlan synthetic_prompt(int64_t n_visual_tokens, int unit_tokens, int n_vocab,
+                                    engine::PositionRule rule) {
   const std::vector<model::Token> text = random_tokens(kTokensBefore + kTokensAfter, n_vocab);
   const int side = static_cast<int>(std::lround(std::sqrt(unit_tokens)));
-  engine::PromptPlan prompt;
-  prompt.add_text({text.begin(), text.begin() + kTokensBefore});
-  int n_units = 0;
+  engine::VisualLayout layout;
   for (int64_t begin = 0; begin < n_visual_tokens; begin += unit_tokens) {
     const int n = static_cast<int>(std::min<int64_t>(unit_tokens, n_visual_tokens - begin));
     const int rows = n == side * side ? side : 1;
-    prompt.add_visual({.image = 0,
-                       .unit = n_units,
-                       .n_grid_rows = rows,
-                       .n_grid_cols = n / rows,
-                       .grid_h0 = n_units * side});
-    ++n_units;
+    const auto n_units = static_cast<int>(layout.units.size());
+    layout.units.push_back(
+        {.n_grid_rows = rows, .n_grid_cols = n / rows, .grid_h0 = n_units * side});
   }
+  engine::PromptPlan prompt(rule);
+  prompt.add_text({text.begin(), text.begin() + kTokensBefore});
+  if (!layout.units.empty()) prompt.add_medium(layout);
   prompt.add_text({text.begin() + kTokensBefore, text.end()});
   return prompt;
 }
@@ -131,20 +130,29 @@ engine::RequestPlan plan_point(const BenchPoint& point, const engine::LoadedMode
   Request request = point.request;
   request.max_new_tokens = std::max(1, point.n_decode);
   const int n_vocab = loaded.language_model.config().n_vocab;
+  const engine::PositionRule rule = loaded.language_model.config().has_mrope()
+                                        ? engine::PositionRule::kMultimodal
+                                        : engine::PositionRule::kSequential;
   if (point.input == InputKind::kImage) {
     request.messages = {{"user", {ImagePart{point.image}, TextPart{kQuestion}}}};
     return engine::plan_request(request, loaded);
   }
   if (point.input == InputKind::kTokens) {
-    return engine::plan_prompt(request, synthetic_prompt(point.n_input, kTokensPerUnit, n_vocab));
+    return engine::plan_prompt(request,
+                               synthetic_prompt(point.n_input, kTokensPerUnit, n_vocab, rule));
   }
   if (!loaded.encoder) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[--tiles] expected a vision projector, got none; try --mmproj or --tokens");
   }
+  if (!loaded.encoder->config().is_internvl()) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--tiles] expected a projector that takes tiles, got {}; try --image",
+                loaded.encoder->config().projector_type);
+  }
   const int per_tile = loaded.encoder->config().tokens_per_tile();
   return engine::plan_prompt(request,
-                             synthetic_prompt(point.n_input * per_tile, per_tile, n_vocab));
+                             synthetic_prompt(point.n_input * per_tile, per_tile, n_vocab, rule));
 }
 
 std::unique_ptr<BenchUnits> open_units(const BenchPoint& point, const engine::RequestPlan& plan,
@@ -170,7 +178,7 @@ void RowReader::read_piece() {
   const size_t size = static_cast<size_t>(piece.n_tokens()) * n_embd_;
   std::span<const float> rows;
   if (piece.kind == engine::PieceKind::kVisual) {
-    rows = units_.unit(piece.image, piece.unit);
+    rows = units_.unit(piece.medium, piece.unit);
   } else {
     rows = text_rows_.subspan(text_begin_, size);
     text_begin_ += size;

@@ -29,7 +29,8 @@ class BenchUnits : public engine::UnitSource {
 };
 
 /// kTokensBefore random text tokens, visual units of `unit_tokens`, kTokensAfter more of text.
-engine::PromptPlan synthetic_prompt(int64_t n_visual_tokens, int unit_tokens, int n_vocab);
+engine::PromptPlan synthetic_prompt(int64_t n_visual_tokens, int unit_tokens, int n_vocab,
+                                    engine::PositionRule rule = engine::PositionRule::kSequential);
 
 /// `n` token ids below n_vocab, the same at each call.
 std::vector<model::Token> random_tokens(int n, int n_vocab);

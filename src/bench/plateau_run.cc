@@ -18,7 +18,7 @@ double decode(const BenchPoint& point, const engine::RequestPlan& plan, int n_vo
     if (should_cancel && should_cancel()) throw_error(ErrorCode::kCancelled, "interrupted");
     const engine::Rows row = {
         sequence.runner().embed(std::span(tokens).subspan(static_cast<size_t>(i), 1)),
-        {static_cast<int32_t>(plan.prompt.next_position() + i)}};
+        {kv::Position::sequential(static_cast<int32_t>(plan.prompt.next_position() + i))}};
     const int n_past = sequence.n_held() + 1;
     const int n_keep = n_past >= plan.budget.n_decode_limit ? plan.budget.n_decode_keep : n_past;
     (void)sequence.append_generated(row, n_keep, plan.n_recent);

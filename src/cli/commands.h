@@ -21,5 +21,6 @@ Command add_needle_command(CLI::App& app);
 Command add_evict_command(CLI::App& app);
 Command add_bench_command(CLI::App& app);
 Command add_report_command(CLI::App& app);
+Command add_eval_command(CLI::App& app);
 
 }  // namespace plateau::cli

@@ -44,13 +44,26 @@ void print_text_model(const model::ModelConfig& config) {
 void print_vision_model(const model::VisionConfig& config) {
   print_row("kind", "vision projector");
   print_row("projector", config.projector_type);
-  print_row("tile", fmt::format("{0}x{0} px, patch {1} px", config.tile_size, config.patch_size));
-  print_row("tokens per tile", fmt::to_string(config.tokens_per_tile()));
+  if (config.is_internvl()) {
+    const model::InternVlVision& vision = config.internvl();
+    print_row("tile", fmt::format("{0}x{0} px, patch {1} px", vision.tile_size, config.patch_size));
+    print_row("tokens per tile", fmt::to_string(config.tokens_per_tile()));
+    print_row("norm", vision.rms_norm ? "RMS" : "layer norm");
+    print_row("tiles by default", fmt::format("native detail (the file suggests {} to {})",
+                                              vision.min_tiles, vision.max_tiles));
+  } else {
+    const model::Qwen25VlVision& vision = config.qwen25vl();
+    print_row("token",
+              fmt::format("{0}x{0} px, patch {1} px", config.token_size(), config.patch_size));
+    print_row("attention",
+              fmt::format("windows of {0}x{0} px, full in each {1}th layer",
+                          vision.window_tokens * config.token_size(), vision.full_every));
+    print_row("size by default",
+              fmt::format("native, at least {} px (the file suggests at most {} px)",
+                          vision.min_pixels, vision.max_pixels));
+  }
   print_row("layers", fmt::to_string(config.n_layer));
   print_row("width", fmt::format("{} ({} to the text model)", config.n_embd, config.n_embd_out));
-  print_row("norm", config.rms_norm ? "RMS" : "layer norm");
-  print_row("tiles by default", fmt::format("native detail (the file suggests {} to {})",
-                                            config.min_tiles, config.max_tiles));
 }
 
 int info(const std::string& path) {

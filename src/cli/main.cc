@@ -22,8 +22,8 @@ int run_main(int argc, char** argv) {
   app.require_subcommand(1);
   const std::vector<Command> commands = {add_run_command(app),   add_plan_command(app),
                                          add_info_command(app),  add_needle_command(app),
-                                         add_evict_command(app), add_bench_command(app),
-                                         add_report_command(app)};
+                                         add_evict_command(app), add_eval_command(app),
+                                         add_bench_command(app), add_report_command(app)};
   try {
     std::vector<std::string> arguments = normalized_arguments(argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them last first

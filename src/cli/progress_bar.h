@@ -12,6 +12,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  bool is_terminal() const { return is_terminal_; }
   /// `fraction` in [0, 1].
   void draw(double fraction, const std::string& label);
   /// Removes the line, so that other output can follow.

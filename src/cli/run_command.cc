@@ -27,8 +27,9 @@ namespace {
 void print_plan(const Plan& plan) {
   const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
-    fmt::print(stderr, "plateau: {}: {}x{} {}, {} tiles, {} visual tokens\n", image.path,
-               image.width, image.height, image.format, image.n_tiles, image.tokens_made);
+    const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
+    fmt::print(stderr, "plateau: {}: {}x{} {}{}, {} visual tokens\n", image.path, image.width,
+               image.height, image.format, tiles, image.tokens_made);
   }
   for (const std::string& note : usage.notes) fmt::print(stderr, "plateau: {}\n", note);
   for (const std::string& change : plan.concessions) {
@@ -90,7 +91,10 @@ int run(const RunOptions& options) {
   if (!options.quiet) {
     callbacks.on_progress = [&](const Progress& progress) {
       bar.draw(static_cast<double>(progress.tokens_done) / static_cast<double>(progress.tokens),
-               fmt::format("{}/{} tiles, {}/{} tokens", progress.tiles_done, progress.tiles,
+               fmt::format("{}/{} tiles{}, {}/{} tokens", progress.tiles_done, progress.tiles,
+                           progress.encoded_share < 1
+                               ? fmt::format(" (next {:.0f} %)", 100 * progress.encoded_share)
+                               : "",
                            progress.tokens_done, progress.tokens));
     };
   }

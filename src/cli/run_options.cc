@@ -71,6 +71,13 @@ void add_picture_options(CLI::App& app, ImageOptions& image) {
   app.add_option("--max-tiles", image.max_tiles,
                  "Cap on tiles per picture; 0: as many as native detail needs")
       ->capture_default_str();
+  app.add_option(
+         "--image-min-tokens", image.min_tokens,
+         "Enlarge a picture of fewer tokens (families of native size); 0: as the model does")
+      ->capture_default_str();
+  app.add_option("--image-max-tokens", image.max_tokens,
+                 "Shrink a picture of more tokens; 0: native size")
+      ->capture_default_str();
   app.add_option("--max-visual-tokens", image.max_visual_tokens,
                  "Lower the resolution until all pictures fit; 0: no cap")
       ->capture_default_str();
@@ -99,29 +106,17 @@ void add_cache_options(CLI::App& app, RunOptions& o) {
       "--no-bulk", [&kv] { kv.bulk = false; },
       "Do not run what fits the budget in larger blocks first");
   add_policy_options(app, kv.policy_options);
-  add_choice(app, "--proxy-position", kv.policy_options.proxy_position, kProxyPositions,
-             "Where proxy queries stand: true or after-block");
-  add_choice(app, "--cache-type-k", o.engine.cache_type_k, kCacheTypes,
-             "f16, q8_0 or f32; also -ctk");
-  add_choice(app, "--cache-type-v", o.engine.cache_type_v, kCacheTypes,
-             "f16, q8_0 or f32; also -ctv");
-}
-
-void add_machine_options(CLI::App& app, EngineOptions& engine) {
-  app.add_option("-t,--threads", engine.n_threads, "CPU threads; 0: all usable cores")
-      ->capture_default_str();
-  app.add_option("--device", engine.device, "Compute device; default: first GPU, else CPU");
-  app.add_option("--n-gpu-layers", engine.n_gpu_layers, "Layers on the device; -1: all; also -ngl")
-      ->capture_default_str();
-  app.add_option("--encoder-batch", engine.encoder_batch,
-                 "Tiles encoded at once; 0: as many as make 1024 patches")
-      ->capture_default_str();
+  add_proxy_option(app, kv.policy_options);
+  add_cache_type_options(app, o.engine);
+  app.add_option("--encoder-memory", o.encoder_memory,
+                 "What the vision encoder may hold beside its weights, 512MiB say; a picture that "
+                 "needs more is encoded in bands");
 }
 
 void add_report_options(CLI::App& app, RunOptions& o) {
   app.add_option("--stats-json", o.stats_json, "Write figures to a file, - for stdout");
   app.add_option("--trace-json", o.trace_json,
-                 "Write the kept positions per block, layer and kv head to a file");
+                 "Write the kept tokens per block, layer and kv head to a file");
   app.add_option("--heatmap", o.heatmap,
                  "Write the first picture with what was remembered of it to a PNG file");
   app.add_flag("-q,--quiet", o.quiet, "Only the answer and errors");
@@ -150,6 +145,39 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
   app.add_option("--policy-seed", options.seed, "Of policy random")->capture_default_str();
 }
 
+void add_proxy_option(CLI::App& app, PolicyOptions& options) {
+  add_choice(app, "--proxy-position", options.proxy_position, kProxyPositions,
+             "Where proxy queries stand: true or after-block");
+}
+
+void add_cache_type_options(CLI::App& app, EngineOptions& engine) {
+  add_choice(app, "--cache-type-k", engine.cache_type_k, kCacheTypes,
+             "f16, q8_0 or f32; also -ctk");
+  add_choice(app, "--cache-type-v", engine.cache_type_v, kCacheTypes,
+             "f16, q8_0 or f32; also -ctv");
+}
+
+void add_machine_options(CLI::App& app, EngineOptions& engine) {
+  app.add_option("-t,--threads", engine.n_threads, "CPU threads; 0: all usable cores")
+      ->capture_default_str();
+  app.add_option("--device", engine.device, "Compute device; default: first GPU, else CPU");
+  app.add_option("--n-gpu-layers", engine.n_gpu_layers, "Layers on the device; -1: all; also -ngl")
+      ->capture_default_str();
+  app.add_option("--encoder-batch", engine.encoder_batch,
+                 "Tiles encoded at once; 0: as many as make 1024 patches")
+      ->capture_default_str();
+}
+
+int parse_kv_budget(const std::string& text) {
+  if (text == kv::kFullPolicy) return 0;
+  const int budget = parse_count(text, "--kv-budget", "a number of tokens or full");
+  if (budget == 0) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--kv-budget] expected at least 1 token or full, got 0");
+  }
+  return budget;
+}
+
 void add_request_options(CLI::App& app, RunOptions& options) {
   add_question_options(app, options);
   add_sampling_options(app, options);
@@ -168,13 +196,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 Request make_request(const RunOptions& o) {
   Request request = o.request;
   request.want_kept_share = !o.heatmap.empty();
-  if (o.kv_budget != kv::kFullPolicy) {
-    request.kv.budget = parse_count(o.kv_budget, "--kv-budget", "a number of tokens or full");
-    if (request.kv.budget == 0) {
-      throw_error(ErrorCode::kInvalidArgument,
-                  "[--kv-budget] expected at least 1 token or full, got 0");
-    }
-  }
+  request.kv.budget = parse_kv_budget(o.kv_budget);
   if (const auto unit = kBlockUnits.find(o.block); unit != kBlockUnits.end()) {
     request.kv.block_unit = unit->second;
   } else {
@@ -195,6 +217,9 @@ Request make_request(const RunOptions& o) {
 
 EngineOptions make_engine_options(const RunOptions& o) {
   EngineOptions engine = o.engine;
+  if (o.encoder_memory) {
+    engine.encoder_memory = parse_byte_size(*o.encoder_memory, "--encoder-memory");
+  }
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
   return engine;
 }

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string kv_budget = "full";
   std::string block = "0";
   std::optional<std::string> memory;
+  std::optional<std::string> encoder_memory;
   std::string stats_json;
   std::string trace_json;
   std::string heatmap;
@@ -34,6 +35,14 @@ void add_request_options(CLI::App& app, RunOptions& options);
 
 /// How eviction scores are made; shared by `run` and `evict`.
 void add_policy_options(CLI::App& app, PolicyOptions& options);
+
+// Parts that other commands share, too.
+void add_proxy_option(CLI::App& app, PolicyOptions& options);
+void add_cache_type_options(CLI::App& app, EngineOptions& engine);
+void add_machine_options(CLI::App& app, EngineOptions& engine);
+
+/// A number of tokens; 0 for "full". Errors: kInvalidArgument.
+int parse_kv_budget(const std::string& text);
 
 /// Reads the files that options name, and parses what CLI11 does not.
 /// Errors: kInvalidArgument, kNotFound.

@@ -29,6 +29,7 @@ ordered_json images_json(const Usage& usage) {
                       {"tile_cols", image.n_cols},
                       {"tile_rows", image.n_rows},
                       {"tiles", image.n_tiles},
+                      {"bands", image.n_bands},
                       {"tokens_made", image.tokens_made},
                       {"tokens_kept", image.tokens_kept}});
   }

@@ -21,14 +21,18 @@ TraceJson::~TraceJson() {
 }
 
 void TraceJson::add(const BlockTrace& trace) {
-  fmt::print(file_.get(), "{}\n{{\"block\": {}, \"tokens_done\": {}, \"layers\": [",
+  fmt::print(file_.get(), "{}\n{{\"block\": {}, \"tokens_done\": {}, \"positions\": [",
              first_ ? "" : ",", trace.block, trace.tokens_done);
+  for (size_t i = 0; i < trace.positions.size(); ++i) {
+    fmt::print(file_.get(), "{}[{}]", i == 0 ? "" : ",", fmt::join(trace.positions[i], ","));
+  }
+  fmt::print(file_.get(), "], \"layers\": [");
   first_ = false;
   for (int il = 0; il < trace.n_layer; ++il) {
     fmt::print(file_.get(), "{}{{\"layer\": {}, \"heads\": [", il == 0 ? "" : ", ", il);
     for (int head = 0; head < trace.n_head_kv; ++head) {
       fmt::print(file_.get(), "{}[{}]", head == 0 ? "" : ", ",
-                 fmt::join(trace.positions[static_cast<size_t>(il * trace.n_head_kv + head)], ","));
+                 fmt::join(trace.tokens[static_cast<size_t>(il * trace.n_head_kv + head)], ","));
     }
     fmt::print(file_.get(), "]}}");
   }

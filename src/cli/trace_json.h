@@ -1,7 +1,9 @@
 // --trace-json: what each block left in the cache, written as it happens to FILE.part, which
 // becomes FILE when the document is whole.
-//   {"blocks": [{"block": 0, "tokens_done": 2048,
-//                "layers": [{"layer": 0, "heads": [[positions, ascending], ...]}, ...]}, ...]}
+//   {"blocks": [{"block": 0, "tokens_done": 2048, "positions": [[t, h, w], ...],
+//                "layers": [{"layer": 0, "heads": [[tokens, ascending], ...]}, ...]}, ...]}
+// Tokens are indices into the prompt. "positions" are the rotary positions of the block's own
+// tokens, in order: with M-RoPE, tokens of one picture share t; otherwise all three are the index.
 #pragma once
 
 #include <cstdio>

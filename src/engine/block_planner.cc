@@ -45,14 +45,36 @@ class Packer {
     }
   }
 
+  static bool same_frame(const Piece& a, const Piece& b) {
+    return a.kind == PieceKind::kVisual && b.kind == PieceKind::kVisual && a.medium == b.medium &&
+           a.layout.t == b.layout.t;
+  }
+
+  /// Tokens of the frame whose first unit is piece i; 0 where another one is.
+  int64_t frame_tokens(int i) const {
+    if (i > 0 && same_frame(piece(i - 1), piece(i))) return 0;
+    int64_t n = 0;
+    for (int j = i; j < static_cast<int>(prompt_.pieces().size()); ++j) {
+      if (!same_frame(piece(i), piece(j))) break;
+      n += piece(j).n_tokens();
+    }
+    return n;
+  }
+
   void add_visual(int i) {
     const int n = piece(i).n_tokens();
+    if (options_.whole_frames) {
+      const int64_t n_frame = frame_tokens(i);
+      if (n_frame > room() && n_frame <= options_.n_block) {
+        close_before_unit(static_cast<int>(n_frame));
+      }
+    }
     if (n > room() && n <= options_.n_block) close_before_unit(n);
     if (n <= room()) {
       append({i, 0, n});
       return;
     }
-    const int n_cols = piece(i).n_grid_cols;
+    const int n_cols = piece(i).layout.n_grid_cols;
     for (int begin = 0; begin < n;) {
       const int left = n - begin;
       int take = std::min(left, room());

@@ -30,16 +30,20 @@ struct BlockOptions {
   /// stage.
   int n_bulk = 0;
   int64_t budget = 0;
+  /// A picture, or a film's slice, that fits a block starts a new one rather than be cut between
+  /// its units.
+  bool whole_frames = false;
 };
 
 /// Rules, in this order:
 ///  1. No block is larger than n_block tokens; in the bulk stage, than what is left of the budget
 ///  or
 ///     n_bulk, where that is more.
-///  2. A visual unit is never cut when it fits one block; when it does not, it is cut at its grid
+///  2. With whole_frames, a frame is not cut where it fits one block.
+///  3. A visual unit is never cut when it fits one block; when it does not, it is cut at its grid
 ///     rows; a grid row that does not fit is cut anywhere.
-///  3. A piece that binds the next one starts a new block with it rather than end one alone.
-///  4. Text fills up blocks and is cut anywhere.
+///  4. A piece that binds the next one starts a new block with it rather than end one alone.
+///  5. Text fills up blocks and is cut anywhere.
 /// REQUIRES: n_block >= 1.
 std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, const BlockOptions& options);
 

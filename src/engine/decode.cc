@@ -28,7 +28,7 @@ DecodeResult decode(std::vector<float> logits, const DecodeOptions& options,
     if (i + 1 == options.max_new_tokens) break;
 
     const Rows row = {sequence.runner().embed(std::span(&token, 1)),
-                      {static_cast<int32_t>(options.first_position + i)}};
+                      {kv::Position::sequential(static_cast<int32_t>(options.first_position + i))}};
     const int n_past = sequence.n_held() + 1;
     const int n_keep = n_past >= budget.n_decode_limit ? budget.n_decode_keep : n_past;
     logits = sequence.append_generated(row, n_keep, options.n_recent);

@@ -5,7 +5,9 @@
 
 #include "base/check.h"
 #include "base/stopwatch.h"
+#include "engine/continuation.h"
 #include "engine/decode.h"
+#include "engine/embedding_cache.h"
 #include "engine/loaded_model.h"
 #include "engine/media_plan.h"
 #include "engine/prefill.h"
@@ -38,10 +40,11 @@ void throw_if_cancelled(const RequestCallbacks& callbacks) {
 }
 
 Answer run_request(const Request& request, const RequestCallbacks& callbacks,
-                   engine::LoadedModel& loaded) {
+                   engine::LoadedModel& loaded, engine::EmbeddingCache& embeddings) {
   const Stopwatch since_start;
   model::Sampler sampler(request.sampling);
   engine::RequestPlan plan = engine::plan_request(request, loaded);
+  const int n_encoded_at_once = plan.images.empty() ? 1 : loaded.encoder_batch();
   engine::Sequence sequence(loaded.language_model, loaded.backends,
                             {.n_arena = plan.budget.n_arena,
                              .cache_type_k = loaded.options.cache_type_k,
@@ -56,38 +59,52 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
 
   const CancelPollScope cancel_poll(loaded.backends, callbacks.should_cancel);
   std::optional<engine::VisualSource> visuals;
+  std::optional<engine::CachedSource> units;
+  Progress progress = {.tiles = plan.prompt.n_visual_units(), .tokens = plan.prompt.n_tokens()};
+  const auto report_progress = [&](double encoded_share) {
+    progress.tiles_done = visuals ? visuals->units_done() : 0;
+    progress.encoded_share = encoded_share;
+    if (callbacks.on_progress) callbacks.on_progress(progress);
+  };
   if (!plan.images.empty()) {
     visuals.emplace(*loaded.encoder, plan.images, engine::to_limits(request.image),
-                    loaded.encoder_batch());
+                    n_encoded_at_once, report_progress);
+    units.emplace(embeddings, *visuals, plan.images);
   }
   if (plan.policy && plan.policy->needs_question()) {
     sequence.set_proxies(
         engine::question_rows(plan.prompt, sequence.runner(), request.kv.policy_options.window));
   }
+  int64_t n_before = 0;
   const auto on_block = [&](int block, int64_t tokens_done) {
     usage.kv_kept_max = std::max<int64_t>(usage.kv_kept_max, sequence.n_held());
     if (callbacks.on_block_kept) {
-      callbacks.on_block_kept(engine::trace_of(sequence, block, tokens_done));
+      callbacks.on_block_kept(engine::trace_of(sequence, block, n_before, tokens_done));
     }
-    if (callbacks.on_progress) {
-      callbacks.on_progress({.tiles_done = visuals ? visuals->tiles_done() : 0,
-                             .tiles = plan.prompt.n_visual_units(),
-                             .tokens_done = tokens_done,
-                             .tokens = plan.prompt.n_tokens()});
-    }
+    n_before = tokens_done;
+    progress.tokens_done = tokens_done;
+    report_progress(/*encoded_share=*/1);
     throw_if_cancelled(callbacks);
   };
   engine::PrefillResult prefilled = engine::prefill(plan.prompt, plan.blocks, plan.budget, sequence,
-                                                    visuals ? &*visuals : nullptr, on_block);
+                                                    units ? &*units : nullptr, on_block);
   usage.prefill_ms = prefilled.prefill_ms;
   usage.encode_ms = visuals ? visuals->encode_ms() : 0;
-  usage.encoder_bytes = loaded.encoder ? loaded.encoder->compute_bytes() : 0;
+  usage.encoded_tiles = visuals ? visuals->units_done() : 0;
+  usage.encoder_bytes = loaded.encoder ? loaded.encoder->peak_bytes() : 0;
+  units.reset();
+  visuals.reset();  // the last unit's embeddings are in the cache now
   usage.media_bytes = plan.images.empty() ? 0 : media::peak_library_bytes();
   usage.score_ms = sequence.eviction_times().score_ms;
   usage.select_ms = sequence.eviction_times().select_ms;
   usage.compact_ms = sequence.eviction_times().compact_ms;
   usage.evicted_tokens = usage.prompt_tokens - sequence.n_held();
   engine::report_kept(plan, sequence, request.want_kept_share, usage);
+  engine::report_regions(plan, sequence, request.regions, usage);
+  const Stopwatch since_prefilled;
+  answer.continuations = engine::continuation_likelihoods(prefilled.logits, plan.continuations,
+                                                          plan.prompt.next_position(), sequence);
+  const double continuations_ms = since_prefilled.ms();
 
   const engine::DecodeResult decoded = engine::decode(
       std::move(prefilled.logits),
@@ -95,7 +112,7 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
        .first_position = plan.prompt.next_position(),
        .n_recent = plan.n_recent},
       plan.budget, loaded.language_model.vocab(), sampler, sequence,
-      [&] { usage.ttft_ms = since_start.ms(); },
+      [&] { usage.ttft_ms = since_start.ms() - continuations_ms; },
       [&](const std::string& text) {
         throw_if_cancelled(callbacks);
         answer.text += text;
@@ -115,9 +132,10 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
 
 struct Engine::Impl {
   Impl(const EngineOptions& options, const std::function<bool(float)>& on_progress)
-      : loaded(options, on_progress) {}
+      : loaded(options, on_progress), embeddings(options.embedding_cache_bytes) {}
 
   engine::LoadedModel loaded;
+  engine::EmbeddingCache embeddings;
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -130,7 +148,7 @@ Engine Engine::open(const EngineOptions& options, const std::function<bool(float
 }
 
 Answer Engine::run(const Request& request, const RequestCallbacks& callbacks) {
-  return run_request(request, callbacks, impl_->loaded);
+  return run_request(request, callbacks, impl_->loaded, impl_->embeddings);
 }
 
 }  // namespace plateau

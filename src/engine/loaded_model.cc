@@ -19,6 +19,14 @@ EngineOptions validated(const EngineOptions& options) {
     throw_error(ErrorCode::kInvalidArgument, "[--encoder-batch] expected 0 to 256 tiles, got {}",
                 options.encoder_batch);
   }
+  if (options.embedding_cache_bytes < 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[--embedding-cache] expected 0 or more bytes, got {}",
+                options.embedding_cache_bytes);
+  }
+  if (options.encoder_memory < 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[--encoder-memory] expected 0 or more bytes, got {}",
+                options.encoder_memory);
+  }
   return options;
 }
 
@@ -37,6 +45,12 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
   if (!options.mmproj_path.empty()) {
     encoder.emplace(options.mmproj_path, backends, use);
     const int n_embd = language_model.config().n_embd;
+    if (language_model.config().has_mrope() == encoder->config().is_internvl()) {
+      throw_error(ErrorCode::kUnsupported,
+                  "[{}] expected the projector that {} was trained with, got {}; the two files do "
+                  "not belong together",
+                  options.mmproj_path, options.model_path, encoder->config().projector_type);
+    }
     if (encoder->config().n_embd_out != n_embd) {
       throw_error(
           ErrorCode::kUnsupported,
@@ -58,8 +72,24 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
 
 int LoadedModel::encoder_batch() const {
   PLATEAU_CHECK(encoder.has_value());
-  if (options.encoder_batch > 0) return options.encoder_batch;
-  return std::max(1, kDefaultEncoderPatches / encoder->config().n_patches());
+  if (!encoder->config().is_internvl()) return 1;
+  int n_tiles = options.encoder_batch > 0
+                    ? options.encoder_batch
+                    : std::max(1, kDefaultEncoderPatches / encoder->config().n_patches());
+  if (options.encoder_memory == 0) return n_tiles;
+  const auto bytes = [&] {
+    int64_t total = encoder->host_bytes(n_tiles);
+    for (const model::DeviceBytes& part : encoder->measure(n_tiles)) total += part.bytes;
+    return total;
+  };
+  while (n_tiles > 1 && bytes() > options.encoder_memory) --n_tiles;
+  if (bytes() > options.encoder_memory) {
+    throw_error(ErrorCode::kResourceExhausted,
+                "[vision encoder] expected at least {} bytes for one tile, got a bound of {}; try "
+                "--encoder-memory {}MiB or a projector with smaller tiles",
+                bytes(), options.encoder_memory, (bytes() >> 20) + 1);
+  }
+  return n_tiles;
 }
 
 }  // namespace plateau::engine

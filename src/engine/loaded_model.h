@@ -25,7 +25,8 @@ struct LoadedModel {
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
-  /// Tiles encoded at once. REQUIRES: an encoder.
+  /// Tiles encoded at once, within EngineOptions::encoder_memory; 1 for a family without tiles.
+  /// REQUIRES: an encoder. Errors: kResourceExhausted.
   int encoder_batch() const;
 };
 

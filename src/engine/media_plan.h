@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/prompt_builder.h"
+#include "engine/visual_layout.h"
 #include "engine/visual_source.h"
 #include "model/vision_config.h"
 #include "plateau/request.h"
@@ -12,13 +12,23 @@ namespace plateau::engine {
 
 media::ImageLimits to_limits(const ImageOptions& options);
 
-/// One entry per ImagePart, in prompt order. Errors: those of media::probe_image.
-std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision);
+/// What the encoder may use.
+struct EncoderLimits {
+  int64_t memory_bytes = 0;  // 0: no bound
+  int n_threads = 1;
+};
 
-ImageLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);
+/// One entry per ImagePart, in prompt order. Errors: those of media::probe_image and
+/// vision::plan_encode; kInvalidArgument for an option that cannot be kept, or that the projector's
+/// family does not have.
+std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision,
+                                      const EncoderLimits& limits);
+
+VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision);
 
-/// What a person should know about the picture's size, or "".
-std::string resize_note(const ImageReport& report);
+/// What a person should know about how the picture was changed or cut.
+std::vector<std::string> image_notes(const ImageReport& report, const PlannedImage& image,
+                                     const model::VisionConfig& vision);
 
 }  // namespace plateau::engine

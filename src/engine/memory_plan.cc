@@ -109,6 +109,14 @@ class MemoryPlanner {
   }
 
   void add_encoder() {
+    if (!loaded_.encoder->config().is_internvl()) {
+      int64_t fullest = 0;
+      for (const PlannedImage& image : plan_.images) {
+        fullest = std::max(fullest, std::get<PatchPlan>(image.cut).encode.bytes);
+      }
+      add("encoder", loaded_.backends.device().name(), fullest);
+      return;
+    }
     for (const auto& [device, bytes] : loaded_.encoder->measure(largest_batch())) {
       add("encoder", device, bytes);
     }
@@ -118,7 +126,7 @@ class MemoryPlanner {
   int largest_batch() const {
     int n_tiles = 1;
     for (const PlannedImage& image : plan_.images) {
-      n_tiles = std::max(n_tiles, image.grid.n_tiles());
+      n_tiles = std::max(n_tiles, image.n_units());
     }
     return std::min(n_tiles, loaded_.encoder_batch());
   }
@@ -127,9 +135,19 @@ class MemoryPlanner {
   int64_t media_bytes() const {
     int64_t fullest = 0;
     for (const PlannedImage& image : plan_.images) {
-      fullest = std::max(fullest, media::reader_bytes(image.info, image.grid));
+      const auto* tiles = std::get_if<media::TileGrid>(&image.cut);
+      fullest = std::max(fullest, tiles != nullptr
+                                      ? media::reader_bytes(image.info, *tiles)
+                                      : band_bytes(image, std::get<PatchPlan>(image.cut).grid));
     }
     return fullest;
+  }
+
+  /// A tower pulls one row of windows at a time.
+  int64_t band_bytes(const PlannedImage& image, const media::TokenGrid& grid) const {
+    const int64_t window = loaded_.encoder->config().qwen25vl().window_tokens;
+    return media::band_reader_bytes(image.info, grid.width(), grid.height(),
+                                    window * grid.token_size);
   }
 
   /// What the engine itself keeps in vectors.
@@ -146,8 +164,9 @@ class MemoryPlanner {
     bytes += int64_t{n_rows_} * n_attended_ * static_cast<int64_t>(sizeof(ggml_fp16_t));  // mask
     if (plan_.policy) bytes += 2 * n_heads * n_attended_ * kFloat;  // signals and scores
     bytes += int64_t{4} * config().n_vocab * kFloat;                // logits and candidates
-    if (loaded_.encoder && !plan_.images.empty()) {
+    if (loaded_.encoder && !plan_.images.empty() && loaded_.encoder->config().is_internvl()) {
       bytes += loaded_.encoder->host_bytes(largest_batch());
+      bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
     }
     return bytes;
   }

@@ -131,7 +131,9 @@ struct Box {
 
 std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const OfflineShape& shape) {
   std::vector<kv::TokenInfo> info(static_cast<size_t>(shape.n_tokens));
-  for (size_t i = 0; i < info.size(); ++i) info[i].position = static_cast<int32_t>(i);
+  for (size_t i = 0; i < info.size(); ++i) {
+    info[i].position = kv::Position::sequential(static_cast<int32_t>(i));
+  }
   if (in.positions == nullptr) return info;
   const Array& positions = *in.positions;
   if (positions.dtype == DType::kOther) {
@@ -151,10 +153,12 @@ std::vector<kv::TokenInfo> token_info(const OfflineEviction& in, const OfflineSh
       }
     }
     kv::TokenInfo& token = info[i];
-    token.position = static_cast<int32_t>(thw[0]);
-    token.plane = std::max(token.position, -1);
-    token.h = static_cast<int32_t>(thw[1]);
-    token.w = static_cast<int32_t>(thw[2]);
+    token.position = {.t = static_cast<int32_t>(thw[0]),
+                      .h = static_cast<int32_t>(thw[1]),
+                      .w = static_cast<int32_t>(thw[2])};
+    token.plane = std::max(token.position.t, -1);
+    token.h = token.position.h;
+    token.w = token.position.w;
     if (token.plane < 0) continue;
     const auto [at, is_new] =
         planes.try_emplace(token.plane, Box{token.h, token.h, token.w, token.w});

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::array kSmallerBlocks = {512, 256, 128, 64};
 constexpr int kBudgetStep = 64;
+constexpr int kModerateBudget = 1024;
 constexpr double kMiB = 1 << 20;
 
 /// One way to run the request, and its cost.
@@ -32,20 +33,42 @@ struct Candidate {
   std::vector<MemoryPart> memory;
 };
 
+/// Whether a picture may be encoded in bands that do not see each other.
+enum class Encoding { kExact, kInBands };
+
+bool is_in_bands(const engine::RequestPlan& plan) {
+  return std::any_of(plan.images.begin(), plan.images.end(), [](const auto& image) {
+    const auto* patches = std::get_if<engine::PatchPlan>(&image.cut);
+    return patches != nullptr && patches->encode.n_units > 1;
+  });
+}
+
+int64_t part_bytes(const std::vector<MemoryPart>& memory, const std::string& name) {
+  int64_t total = 0;
+  for (const MemoryPart& part : memory) total += part.name == name ? part.bytes : 0;
+  return total;
+}
+
+/// Makes the request fit; see plan().
 class Fitter {
  public:
   Fitter(const EngineOptions& options, const Request& request, int64_t bound)
-      : loaded_(options, {}, model::WeightUse::kPlanning), request_(request), bound_(bound) {}
+      : loaded_(options, {}, model::WeightUse::kPlanning),
+        options_(loaded_.options),
+        request_(request),
+        bound_(bound) {}
 
   Plan fit() {
-    Candidate candidate = cost(request_);
-    if (bound_ > 0 && !fits(candidate)) candidate = concede(std::move(candidate));
+    Candidate candidate = cost(request_, options_);
+    if (bound_ > 0 && !fits(candidate)) candidate = concede();
+    loaded_.options = candidate.engine;
     Usage usage = engine::planned_usage(candidate.request, candidate.plan, loaded_);
+    std::vector<std::string> changes = concessions(candidate);
     return {.engine = std::move(candidate.engine),
             .request = std::move(candidate.request),
             .usage = std::move(usage),
             .memory = std::move(candidate.memory),
-            .concessions = std::move(concessions_)};
+            .concessions = std::move(changes)};
   }
 
  private:
@@ -54,59 +77,80 @@ class Fitter {
     return request_.kv.block == 0 && request_.kv.block_unit == BlockUnit::kTokens;
   }
   bool has_free_budget() const { return request_.kv.budget == 0; }
+  /// An encoder that can do with less memory, and was not given a bound of its own.
+  bool has_free_encoder() const {
+    return loaded_.encoder && !loaded_.encoder->config().is_internvl() &&
+           options_.encoder_memory == 0;
+  }
 
-  Candidate cost(const Request& request) {
+  Candidate cost(const Request& request, const EngineOptions& options) {
+    loaded_.options = options;
     engine::RequestPlan plan = engine::plan_request(request, loaded_);
     std::vector<MemoryPart> memory = engine::plan_memory(request, plan, loaded_);
     if (least_.empty() || total_bytes(memory) < total_bytes(least_)) least_ = memory;
     return {loaded_.options, request, std::move(plan), std::move(memory)};
   }
 
-  Candidate concede(Candidate candidate) {
-    if (!candidate.plan.images.empty() && loaded_.encoder_batch() > 1) {
-      loaded_.options.encoder_batch = 1;
-      candidate = cost(request_);
-      concessions_.push_back("tiles are encoded one at a time");
-      if (fits(candidate)) return candidate;
-    }
+  Candidate concede() {
+    // What leaves the answer as it is comes first.
+    if (auto found = squeeze(request_, Encoding::kExact)) return std::move(*found);
     if (has_free_block()) {
-      if (auto found = smaller_block()) return std::move(*found);
+      for (const int n_block : kSmallerBlocks) {
+        Request request = request_;
+        request.kv.block = n_block;
+        if (auto found = squeeze(request, Encoding::kExact)) return std::move(*found);
+      }
     }
+    loaded_.options = options_;
+    const engine::RequestPlan full = engine::plan_request(request_, loaded_);
+    const int n_least = engine::smallest_budget(full.prompt, request_.kv.policy_options.window);
     if (has_free_budget()) {
-      if (auto found = smaller_budget(candidate.plan)) return std::move(*found);
+      if (auto found = largest_budget(n_least, full.prompt.n_tokens())) return std::move(*found);
+    }
+    if (has_free_encoder()) {
+      if (auto found = in_bands(n_least)) return std::move(*found);
     }
     refuse();
   }
 
-  std::optional<Candidate> smaller_block() {
-    for (const int n_block : kSmallerBlocks) {
-      Request request = request_;
-      request.kv.block = n_block;
-      std::optional<Candidate> candidate = try_cost(request);
-      if (candidate && fits(*candidate)) {
-        concessions_.push_back(fmt::format("blocks of {} tokens", n_block));
-        return candidate;
-      }
+  Request with(int n_block, int budget) const {
+    Request request = request_;
+    if (has_free_block()) request.kv.block = n_block;
+    if (has_free_budget()) request.kv.budget = budget;
+    return request;
+  }
+
+  /// The request with an encoder that is held to what the bound leaves it; nothing where that does
+  /// not fit, or takes bands and `encoding` allows none.
+  std::optional<Candidate> squeeze(const Request& request, Encoding encoding) {
+    std::optional<Candidate> candidate = try_cost(request, options_);
+    if (!candidate || fits(*candidate)) return candidate;
+    EngineOptions options = options_;
+    if (!has_free_encoder()) {
+      if (options.encoder_batch == 0) options.encoder_batch = 1;
+    } else {
+      const int64_t excess = total_bytes(candidate->memory) - bound_;
+      options.encoder_memory = part_bytes(candidate->memory, "encoder") - excess;
+      if (options.encoder_memory < 1) return std::nullopt;
     }
-    return std::nullopt;
+    candidate = try_cost(request, options);
+    if (!candidate || !fits(*candidate)) return std::nullopt;
+    if (encoding == Encoding::kExact && is_in_bands(candidate->plan)) return std::nullopt;
+    return candidate;
   }
 
   /// The largest budget that fits, with the largest block that leaves room for one.
-  std::optional<Candidate> smaller_budget(const engine::RequestPlan& full) {
-    const int n_least = engine::smallest_budget(full.prompt, request_.kv.policy_options.window);
-    const auto blocks = has_free_block() ? std::vector<int>{256, 64} : std::vector<int>{0};
-    for (const int n_block : blocks) {
-      Request request = request_;
-      if (n_block > 0) request.kv.block = n_block;
-      // In steps of kBudgetStep above the least: [0, high) fits as far as is known.
+  std::optional<Candidate> largest_budget(int n_least, int64_t n_tokens) {
+    for (const int n_block : {256, 64}) {
+      // In steps of kBudgetStep above the least; below `low` everything fits.
       std::optional<Candidate> best;
       int64_t low = 0;
-      int64_t high = (full.prompt.n_tokens() - n_least) / kBudgetStep + 1;
+      int64_t high = (n_tokens - n_least) / kBudgetStep + 1;
       while (low < high) {
         const int64_t middle = best ? (low + high) / 2 : 0;
-        request.kv.budget = static_cast<int>(n_least + middle * kBudgetStep);
-        std::optional<Candidate> candidate = try_cost(request);
-        if (candidate && fits(*candidate)) {
+        std::optional<Candidate> candidate = squeeze(
+            with(n_block, static_cast<int>(n_least + middle * kBudgetStep)), Encoding::kExact);
+        if (candidate) {
           best = std::move(candidate);
           low = middle + 1;
         } else if (!best) {
@@ -115,23 +159,53 @@ class Fitter {
           high = middle;
         }
       }
-      if (!best) continue;
-      if (n_block > 0) concessions_.push_back(fmt::format("blocks of {} tokens", n_block));
-      concessions_.push_back(fmt::format("a KV budget of {} tokens, policy {}",
-                                         best->request.kv.budget, best->request.kv.policy));
-      return best;
+      if (best || !has_free_block()) return best;
+    }
+    return std::nullopt;
+  }
+
+  /// The encoder takes what a moderate budget leaves: it loses more by bands than the cache does by
+  /// its last thousand tokens.
+  std::optional<Candidate> in_bands(int n_least) {
+    for (const int budget : {std::max(n_least, kModerateBudget), n_least}) {
+      for (const int n_block : {256, 64}) {
+        if (auto found = squeeze(with(n_block, budget), Encoding::kInBands)) return found;
+      }
     }
     return std::nullopt;
   }
 
   /// Nothing where the request's own options contradict the change.
-  std::optional<Candidate> try_cost(const Request& request) {
+  std::optional<Candidate> try_cost(const Request& request, const EngineOptions& options) {
     try {
-      return cost(request);
+      return cost(request, options);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      if (error.code() != ErrorCode::kInvalidArgument &&
+          error.code() != ErrorCode::kResourceExhausted) {
+        throw;
+      }
       return std::nullopt;
     }
+  }
+
+  /// What the candidate changes, in words.
+  std::vector<std::string> concessions(const Candidate& candidate) const {
+    std::vector<std::string> changes;
+    if (candidate.engine.encoder_batch != options_.encoder_batch) {
+      changes.push_back("tiles are encoded one at a time");
+    }
+    if (candidate.engine.encoder_memory != options_.encoder_memory) {
+      changes.push_back(fmt::format("{} for the vision encoder",
+                                    format_byte_size(candidate.engine.encoder_memory)));
+    }
+    if (candidate.request.kv.block != request_.kv.block) {
+      changes.push_back(fmt::format("blocks of {} tokens", candidate.request.kv.block));
+    }
+    if (candidate.request.kv.budget != request_.kv.budget) {
+      changes.push_back(fmt::format("a KV budget of {} tokens, policy {}",
+                                    candidate.request.kv.budget, candidate.request.kv.policy));
+    }
+    return changes;
   }
 
   [[noreturn]] void refuse() const {
@@ -142,7 +216,9 @@ class Fitter {
     if (largest->name == "weights" || largest->name == "projector") {
       ways_out = "a smaller quantisation of the model or a larger --memory";
     } else if (largest->name == "encoder" || largest->name == "media") {
-      ways_out = "a cap on the picture's size (--max-tiles) or a larger --memory";
+      ways_out = loaded_.encoder->config().is_internvl()
+                     ? "a cap on the picture's size (--max-tiles) or a larger --memory"
+                     : "a cap on the picture's size (--image-max-tokens) or a larger --memory";
     } else if (largest->name == "runtime" || largest->name == "host") {
       ways_out = "a shorter answer (-n) or a larger --memory";
     }
@@ -155,9 +231,9 @@ class Fitter {
   }
 
   engine::LoadedModel loaded_;
+  const EngineOptions options_;
   const Request& request_;
   const int64_t bound_;
-  std::vector<std::string> concessions_;
   std::vector<MemoryPart> least_;  // the cheapest way that was tried
 };
 

@@ -12,7 +12,7 @@ namespace {
 Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::BlockRunner& runner,
               UnitSource* visuals) {
   Rows rows;
-  std::vector<int32_t> positions;
+  std::vector<kv::Position> positions;
   for (const PieceSlice& slice : block.slices) {
     const Piece& piece = prompt.pieces()[static_cast<size_t>(slice.piece)];
     const auto begin = static_cast<size_t>(slice.begin);
@@ -21,7 +21,7 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
     for (int i = slice.begin; i < slice.end; ++i) positions.push_back(prompt.position(piece, i));
     if (piece.kind == PieceKind::kVisual) {
       PLATEAU_CHECK(visuals != nullptr);
-      const std::span<const float> unit = visuals->unit(piece.image, piece.unit);
+      const std::span<const float> unit = visuals->unit(piece.medium, piece.unit);
       const size_t n_embd = unit.size() / static_cast<size_t>(piece.n_tokens());
       rows.append(unit.subspan(begin * n_embd, n * n_embd), positions);
     } else {
@@ -35,7 +35,7 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
 
 Rows question_rows(const PromptPlan& prompt, const graph::BlockRunner& runner, int n_window) {
   std::vector<model::Token> tokens;
-  std::vector<int32_t> positions;
+  std::vector<kv::Position> positions;
   for (auto piece = prompt.pieces().rbegin(); piece != prompt.pieces().rend(); ++piece) {
     if (piece->kind == PieceKind::kVisual) break;
     for (int i = piece->n_tokens() - 1; i >= 0 && static_cast<int>(tokens.size()) < n_window; --i) {

@@ -1,6 +1,7 @@
 #include "engine/prompt_builder.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -9,14 +10,10 @@
 namespace plateau::engine {
 namespace {
 
-// InternVL frames each picture, all its tiles together, by these two tokens.
-constexpr const char* kImageBegin = "<img>";
-constexpr const char* kImageEnd = "</img>";
-
-/// Rendered text up to the next picture, or the picture.
+/// Rendered text up to the next picture or film, and which one it is.
 struct Segment {
   std::vector<model::RenderedText> text;
-  int image = -1;
+  int medium = -1;
 };
 
 /// A marker that stands for a picture while the template is rendered; in no user text, whose parts
@@ -34,16 +31,17 @@ std::string placeholder_stem(const std::vector<Message>& messages) {
 }
 
 std::vector<model::ChatMessage> with_placeholders(const std::vector<Message>& messages,
-                                                  const std::string& stem) {
+                                                  const std::string& stem,
+                                                  const std::string& text_after) {
   std::vector<model::ChatMessage> result;
-  int image = 0;
+  int medium = 0;
   for (const Message& message : messages) {
     std::string content;
     for (const ContentPart& part : message.content) {
       if (const auto* text = std::get_if<TextPart>(&part)) {
         content += text->text;
       } else {
-        content += fmt::format("{}:{}]]\n", stem, image++);
+        content += fmt::format("{}:{}]]{}", stem, medium++, text_after);
       }
     }
     result.push_back({message.role, std::move(content)});
@@ -63,7 +61,7 @@ std::vector<Segment> split_at_pictures(const std::vector<model::RenderedText>& r
       PLATEAU_CHECK(end != std::string_view::npos);
       const std::string number(rest.substr(at + stem.size() + 1, end - at - stem.size() - 1));
       if (at > 0) segments.back().text.push_back({std::string(rest.substr(0, at)), run.from_user});
-      segments.back().image = std::stoi(number);
+      segments.back().medium = std::stoi(number);
       segments.emplace_back();
       rest.remove_prefix(end + 2);
     }
@@ -92,42 +90,72 @@ std::vector<model::Token> tokenize(const std::vector<model::RenderedText>& runs,
   return tokens;
 }
 
-model::Token require_special(const model::Vocab& vocab, const char* text) {
+model::Token require_special(const model::Vocab& vocab, const std::string& text) {
   const auto token = vocab.find_special(text);
   if (!token) {
     throw_error(ErrorCode::kUnsupported,
                 "[model] expected token {} in the vocabulary, found none; this text model was not "
-                "trained with an InternVL projector",
+                "trained with pictures",
                 text);
   }
   return *token;
 }
 
-void add_picture(int image, const ImageLayout& layout, PromptPlan& plan) {
-  const int n_tiles = layout.n_tile_rows * layout.n_tile_cols;
-  for (int unit = 0; unit < n_tiles + (layout.thumbnail ? 1 : 0); ++unit) {
-    const bool is_thumbnail = unit == n_tiles;
-    plan.add_visual({.image = image,
-                     .unit = unit,
-                     .n_grid_rows = layout.n_grid_rows,
-                     .n_grid_cols = layout.n_grid_cols,
-                     .plane = 2 * image + (is_thumbnail ? 1 : 0),
-                     .grid_h0 = is_thumbnail ? 0 : unit / layout.n_tile_cols * layout.n_grid_rows,
-                     .grid_w0 = is_thumbnail ? 0 : unit % layout.n_tile_cols * layout.n_grid_cols});
+/// A picture, or a film as one: framed by its markers.
+void add_medium(const VisualLayout& layout, model::Token begin, model::Token end,
+                PromptPlan& plan) {
+  plan.add_marker({begin}, /*binds_next=*/true);
+  plan.add_medium(layout);
+  plan.add_marker({end}, /*binds_next=*/false);
+}
+
+/// A film as a row of pictures, each with its label and in markers of its own.
+void add_labelled_medium(const VisualLayout& layout, model::Token begin, model::Token end,
+                         const model::Vocab& vocab, PromptPlan& plan) {
+  PLATEAU_CHECK(layout.labels.front().unit == 0);
+  plan.begin_medium();
+  const std::span<const UnitLayout> units(layout.units);
+  for (size_t i = 0; i < layout.labels.size(); ++i) {
+    const auto first = static_cast<size_t>(layout.labels[i].unit);
+    const size_t last = i + 1 < layout.labels.size()
+                            ? static_cast<size_t>(layout.labels[i + 1].unit)
+                            : units.size();
+    PLATEAU_CHECK(first < last && last <= units.size());
+    std::vector<model::Token> tokens =
+        vocab.tokenize(layout.labels[i].text, /*parse_special=*/false);
+    tokens.push_back(begin);
+    plan.add_label(std::move(tokens), /*binds_next=*/true);
+    plan.add_units(units.subspan(first, last - first));
+    plan.add_label({end}, /*binds_next=*/false);
   }
 }
 
 }  // namespace
 
+VisualMarkers markers_of(model::Architecture architecture) {
+  switch (architecture) {
+    case model::Architecture::kLlama:
+    case model::Architecture::kQwen2:
+    case model::Architecture::kQwen3:
+      return {.begin = "<img>", .end = "</img>", .text_after = "\n"};
+    case model::Architecture::kQwen2VL:
+      return {.begin = "<|vision_start|>", .end = "<|vision_end|>", .text_after = ""};
+  }
+  PLATEAU_CHECK(false);
+  return {};
+}
+
 PromptPlan build_prompt(const std::vector<Message>& messages,
-                        const std::vector<ImageLayout>& images,
-                        const model::ChatTemplate& chat_template, const model::Vocab& vocab) {
+                        const std::vector<VisualLayout>& media,
+                        const model::ChatTemplate& chat_template, const model::Vocab& vocab,
+                        const PromptOptions& options) {
   const std::string stem = placeholder_stem(messages);
-  const auto rendered = chat_template.render(with_placeholders(messages, stem));
+  const auto rendered =
+      chat_template.render(with_placeholders(messages, stem, options.markers.text_after));
   std::vector<Segment> segments = split_at_pictures(rendered, stem);
 
-  PromptPlan plan;
-  std::vector<bool> placed(images.size(), false);
+  PromptPlan plan(options.positions);
+  std::vector<bool> placed(media.size(), false);
   for (size_t i = 0; i < segments.size(); ++i) {
     std::vector<model::Token> tokens = tokenize(segments[i].text, vocab);
     if (i == 0) {
@@ -135,13 +163,17 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
       if (bos && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
     }
     plan.add_text(std::move(tokens));
-    if (segments[i].image < 0) continue;
-    const auto image = static_cast<size_t>(segments[i].image);
-    PLATEAU_CHECK(image < images.size());
-    placed[image] = true;
-    plan.add_marker({require_special(vocab, kImageBegin)}, /*binds_next=*/true);
-    add_picture(static_cast<int>(image), images[image], plan);
-    plan.add_marker({require_special(vocab, kImageEnd)}, /*binds_next=*/false);
+    if (segments[i].medium < 0) continue;
+    const auto medium = static_cast<size_t>(segments[i].medium);
+    PLATEAU_CHECK(medium < media.size());
+    placed[medium] = true;
+    const model::Token begin = require_special(vocab, options.markers.begin);
+    const model::Token end = require_special(vocab, options.markers.end);
+    if (media[medium].labels.empty()) {
+      add_medium(media[medium], begin, end, plan);
+    } else {
+      add_labelled_medium(media[medium], begin, end, vocab, plan);
+    }
   }
   // A template that drops content would otherwise answer without having seen the picture.
   if (std::find(placed.begin(), placed.end(), false) != placed.end()) {

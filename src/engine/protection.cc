@@ -9,10 +9,11 @@ kv::TokenInfo describe(const PromptPlan& prompt, const Piece& piece, int index) 
   kv::TokenInfo info;
   info.position = prompt.position(piece, index);
   if (piece.kind == PieceKind::kVisual) {
-    info.image = piece.image;
-    info.plane = piece.plane;
-    info.h = piece.grid_h0 + index / piece.n_grid_cols;
-    info.w = piece.grid_w0 + index % piece.n_grid_cols;
+    const UnitLayout& unit = piece.layout;
+    info.medium = piece.medium;
+    info.plane = unit.plane;
+    info.h = unit.grid_h0 + index / unit.n_grid_cols;
+    info.w = unit.grid_w0 + index % unit.n_grid_cols;
   }
   return info;
 }

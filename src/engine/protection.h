@@ -19,9 +19,10 @@ struct Protection {
   int64_t n_evictable_text = 0;  // text beyond the limit
 };
 
-/// Always kept: the first kSinks tokens, picture markers, and text. Text longer than half the
-/// budget (but at least `n_window` tokens of it) keeps its latest tokens only; the rest competes by
-/// score. `budget` 0: nothing is evicted, nothing needs protection.
+/// Always kept: the first kSinks tokens, markers of pictures and films, and text, but not the
+/// labels of a film's pictures, of which there may be as many as there are frames. Text longer than
+/// half the budget (but at least `n_window` tokens of it) keeps its latest tokens only; the rest
+/// competes by score. `budget` 0: nothing is evicted, nothing needs protection.
 Protection protect(const PromptPlan& prompt, int budget, int n_window);
 
 /// The smallest budget that holds everything it protects (which grows with it).

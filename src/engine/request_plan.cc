@@ -15,6 +15,7 @@ constexpr int kMaxBlock = 1 << 16;
 // The bulk stage's blocks: larger ones gain no speed and cost compute buffer.
 constexpr int kBulkBlock = 2048;
 constexpr int64_t kMaxTokens = INT32_MAX / 4;
+constexpr int64_t kMaxContinuation = 4096;
 
 void require(bool condition, const char* option, const char* expected, int64_t got) {
   if (!condition) {
@@ -29,6 +30,12 @@ void validate(const Request& request) {
   require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
   require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
           request.image.max_visual_tokens);
+  require(request.image.min_tokens >= 0, "--image-min-tokens", "0 or more tokens",
+          request.image.min_tokens);
+  require(request.image.max_tokens == 0 || request.image.max_tokens >= request.image.min_tokens,
+          "--image-max-tokens", "0, or at least --image-min-tokens", request.image.max_tokens);
+  require(request.image.max_tokens >= 0, "--image-max-tokens", "0 or more tokens",
+          request.image.max_tokens);
   require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
           request.image.max_pixels);
   require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
@@ -37,6 +44,39 @@ void validate(const Request& request) {
           "full with --policy full, which keeps everything", request.kv.budget);
   require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
           request.kv.block);
+}
+
+/// Continuations stand where the answer would: right behind the prompt, as text of their own.
+std::vector<std::vector<model::Token>> tokenize_continuations(const Request& request,
+                                                              const model::Vocab& vocab) {
+  std::vector<std::vector<model::Token>> result;
+  for (const std::string& text : request.continuations) {
+    result.push_back(vocab.tokenize(text, /*parse_special=*/false));
+    const auto n_tokens = static_cast<int64_t>(result.back().size());
+    require(n_tokens >= 1 && n_tokens <= kMaxContinuation, "continuations",
+            "texts of 1 to 4096 tokens", n_tokens);
+  }
+  static_assert(kMaxContinuation == 4096, "the number in the message");
+  return result;
+}
+
+void check_regions(const Request& request, const std::vector<PlannedImage>& images) {
+  for (const ImageRegion& region : request.regions) {
+    require(region.image >= 0 && region.image < static_cast<int64_t>(images.size()), "regions",
+            "the index of a picture of the request", region.image);
+    const media::ImageInfo& info = images[static_cast<size_t>(region.image)].info;
+    // Written so that NaN fails.
+    const bool meets = region.width > 0 && region.height > 0 &&
+                       region.x < static_cast<double>(info.width) &&
+                       region.y < static_cast<double>(info.height) && region.x + region.width > 0 &&
+                       region.y + region.height > 0;
+    if (!meets) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[regions] expected a box that meets the {}x{} pixels of {}, got {}x{} at {}, {}",
+                  info.width, info.height, images[static_cast<size_t>(region.image)].path,
+                  region.width, region.height, region.x, region.y);
+    }
+  }
 }
 
 void refuse_pictures_without_encoder(const Request& request) {
@@ -54,14 +94,21 @@ void refuse_pictures_without_encoder(const Request& request) {
 int block_size(const KvOptions& options, const PromptPlan& prompt) {
   int unit = 1;
   int grid_row = 1;
-  std::vector<int64_t> per_image(1, 1);
+  int64_t largest_frame = 1;  // a picture, or one slice of a film
+  int64_t frame_tokens = 0;
+  std::pair<int, int> last_frame(-1, -1);
   for (const Piece& piece : prompt.pieces()) {
-    if (piece.kind != PieceKind::kVisual) continue;
+    if (piece.kind != PieceKind::kVisual) {
+      frame_tokens = 0;
+      continue;
+    }
     unit = std::max(unit, piece.n_tokens());
-    grid_row = std::max(grid_row, piece.n_grid_cols);
-    const auto image = static_cast<size_t>(piece.image);
-    if (per_image.size() <= image) per_image.resize(image + 1, 0);
-    per_image[image] += piece.n_tokens();
+    grid_row = std::max(grid_row, piece.layout.n_grid_cols);
+    const std::pair frame(piece.medium, piece.layout.t);
+    if (frame != last_frame) frame_tokens = 0;
+    last_frame = frame;
+    frame_tokens += piece.n_tokens();
+    largest_frame = std::max(largest_frame, frame_tokens);
   }
   switch (options.block_unit) {
     case BlockUnit::kTile:
@@ -69,8 +116,7 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
     case BlockUnit::kRow:
       return grid_row;
     case BlockUnit::kFrame:
-      return static_cast<int>(
-          std::min<int64_t>(kMaxBlock, *std::max_element(per_image.begin(), per_image.end())));
+      return static_cast<int>(std::min<int64_t>(kMaxBlock, largest_frame));
     case BlockUnit::kTokens:
       break;
   }
@@ -94,16 +140,23 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   RequestPlan plan;
   plan.policy = choose_policy(request.kv);
 
-  std::vector<ImageLayout> layouts;
+  std::vector<VisualLayout> layouts;
   if (loaded.encoder) {
     const model::VisionConfig& vision = loaded.encoder->config();
-    plan.images = plan_images(request, vision);
+    plan.images = plan_images(
+        request, vision,
+        {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()});
     for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
   } else {
     refuse_pictures_without_encoder(request);
   }
-  plan.prompt =
-      build_prompt(request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab());
+  check_regions(request, plan.images);
+  plan.continuations = tokenize_continuations(request, loaded.language_model.vocab());
+  const model::ModelConfig& config = loaded.language_model.config();
+  plan.prompt = build_prompt(
+      request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab(),
+      {.markers = markers_of(config.architecture),
+       .positions = config.has_mrope() ? PositionRule::kMultimodal : PositionRule::kSequential});
   plan_cache(request, plan);
   return plan;
 }
@@ -121,9 +174,17 @@ namespace {
 
 void plan_cache(const Request& request, RequestPlan& plan) {
   const KvOptions& kv = request.kv;
-  if (plan.prompt.n_tokens() + request.max_new_tokens > kMaxTokens) {
+  int n_decode = request.max_new_tokens;
+  for (const auto& tokens : plan.continuations) {
+    n_decode = std::max(n_decode, static_cast<int>(tokens.size()));
+  }
+  if (plan.prompt.n_tokens() + n_decode > kMaxTokens) {
     throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} tokens, got {}",
-                kMaxTokens, plan.prompt.n_tokens() + request.max_new_tokens);
+                kMaxTokens, plan.prompt.n_tokens() + n_decode);
+  }
+  if (plan.prompt.next_position() + n_decode > kMaxTokens) {
+    throw_error(ErrorCode::kResourceExhausted, "[prompt] expected at most {} positions, got {}",
+                kMaxTokens, plan.prompt.next_position() + n_decode);
   }
 
   const int budget = plan.policy ? kv.budget : 0;
@@ -149,8 +210,10 @@ void plan_cache(const Request& request, RequestPlan& plan) {
     n_block = std::min(n_block, std::max(1, (budget - n_protected) / 2));
   }
   const bool has_bulk = kv.bulk && budget > 0 && !at_end;
-  plan.blocks = plan_blocks(
-      plan.prompt, {.n_block = n_block, .n_bulk = has_bulk ? kBulkBlock : 0, .budget = budget});
+  plan.blocks = plan_blocks(plan.prompt, {.n_block = n_block,
+                                          .n_bulk = has_bulk ? kBulkBlock : 0,
+                                          .budget = budget,
+                                          .whole_frames = kv.block_unit == BlockUnit::kFrame});
 
   std::vector<int> block_rows;
   for (const BlockPlan& block : plan.blocks) block_rows.push_back(block.n_tokens());
@@ -160,9 +223,19 @@ void plan_cache(const Request& request, RequestPlan& plan) {
                                  .strict = kv.strict,
                                  .evict_only_at_end = at_end,
                                  .n_proxy = proxies ? kv.policy_options.window : 0,
-                                 .n_decode = request.max_new_tokens,
+                                 .n_decode = n_decode,
                                  .n_protected = n_protected});
   plan.n_recent = std::min(kv.policy_options.window, (plan.budget.n_decode_keep - n_protected) / 2);
+  for (const auto& tokens : plan.continuations) {
+    // The last token is asked about, not run.
+    const int room = plan.budget.n_arena - plan.budget.steps.back().n_after + 1;
+    if (static_cast<int>(tokens.size()) > room) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[continuations] expected at most {} tokens beside the kept ones, got {}; try a "
+                  "larger --block",
+                  room, tokens.size());
+    }
+  }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct RequestPlan {
   Protection protection;
   kv::BudgetPlan budget;
   int n_recent = 0;  // latest generated tokens that are never evicted
+  std::vector<std::vector<model::Token>> continuations;  // of Request::continuations
 };
 
 /// Reads picture headers, but no pixels.

@@ -5,15 +5,18 @@
 #include <span>
 #include <vector>
 
+#include "kv/token_info.h"
+
 namespace plateau::engine {
 
 struct Rows {
-  std::vector<float> embeddings;   // [n_embd, n]
-  std::vector<int32_t> positions;  // [n]
+  std::vector<float> embeddings;        // [n_embd, n]
+  std::vector<kv::Position> positions;  // [n]
 
   int n() const { return static_cast<int>(positions.size()); }
 
-  void append(std::span<const float> more_embeddings, std::span<const int32_t> more_positions) {
+  void append(std::span<const float> more_embeddings,
+              std::span<const kv::Position> more_positions) {
     embeddings.insert(embeddings.end(), more_embeddings.begin(), more_embeddings.end());
     positions.insert(positions.end(), more_positions.begin(), more_positions.end());
   }

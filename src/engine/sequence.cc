@@ -5,6 +5,16 @@
 #include "base/check.h"
 
 namespace plateau::engine {
+namespace {
+
+/// Where text would go on after these rows: the largest component + 1.
+int32_t next_position(const std::vector<kv::Position>& positions) {
+  int32_t last = -1;
+  for (const kv::Position& p : positions) last = std::max({last, p.t, p.h, p.w});
+  return last + 1;
+}
+
+}  // namespace
 
 Sequence::Sequence(const model::LanguageModel& model, const model::Backends& backends,
                    const SequenceOptions& options, std::vector<kv::TokenInfo> info)
@@ -42,10 +52,11 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   }
   if (add_proxies) {
     with_proxies = rows;
-    std::vector<int32_t> positions = proxies_.positions;
+    std::vector<kv::Position> positions = proxies_.positions;
     if (options_.policy_options.proxy_position == ProxyPosition::kAfterBlock) {
+      const int32_t next = next_position(rows.positions);
       for (size_t i = 0; i < positions.size(); ++i) {
-        positions[i] = rows.positions.back() + 1 + static_cast<int32_t>(i);
+        positions[i] = kv::Position::sequential(next + static_cast<int32_t>(i));
       }
     }
     with_proxies.append(proxies_.embeddings, positions);
@@ -60,6 +71,16 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
               cache_, times_);
   }
   return std::move(result.logits);
+}
+
+std::vector<float> Sequence::peek(const Rows& row, int n_ahead) {
+  PLATEAU_CHECK(row.n() == 1 && n_ahead >= 0 && slots_.n_held() + n_ahead < cache_.n_slot());
+  return runner_
+      .run({.embeddings = row.embeddings,
+            .positions = row.positions,
+            .n_cached = slots_.n_held() + n_ahead,
+            .want_logits = true})
+      .logits;
 }
 
 std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n_recent) {

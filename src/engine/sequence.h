@@ -56,6 +56,11 @@ class Sequence {
   /// Returns the last row's logits [n_vocab], empty unless wanted.
   std::vector<float> append(const Rows& rows, int n_keep, bool want_logits, bool rows_are_proxies);
 
+  /// The logits [n_vocab] after one more row that is not kept: its K and V lie behind the held
+  /// ones, where the next row overwrites them. It sees the `n_ahead` rows that were peeked just
+  /// before it. REQUIRES: room for n_ahead + 1 rows.
+  std::vector<float> peek(const Rows& row, int n_ahead);
+
   /// Appends one generated token; it is protected while it is among the last `n_recent`.
   std::vector<float> append_generated(const Rows& row, int n_keep, int n_recent);
 

@@ -1,11 +1,54 @@
 #include "engine/usage_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "engine/media_plan.h"
 
 namespace plateau::engine {
+namespace {
+
+/// Half-open ranges of token rows and columns on one picture's own grid.
+struct TokenBox {
+  int plane = 0;
+  int col_begin = 0;
+  int col_end = 0;
+  int row_begin = 0;
+  int row_end = 0;
+
+  bool holds(const kv::TokenInfo& info) const {
+    return info.plane == plane && info.w >= col_begin && info.w < col_end && info.h >= row_begin &&
+           info.h < row_end;
+  }
+};
+
+/// The tokens of a grid of `n` along `side` pixels that [begin, begin + length) touches.
+std::pair<int, int> touched(double begin, double length, int64_t side, int n) {
+  const double scale = static_cast<double>(n) / static_cast<double>(side);
+  const double first = std::clamp(std::floor(begin * scale), 0.0, static_cast<double>(n - 1));
+  const double last =
+      std::clamp(std::ceil((begin + length) * scale), first + 1.0, static_cast<double>(n));
+  return {static_cast<int>(first), static_cast<int>(last)};
+}
+
+TokenBox tokens_of(const ImageRegion& region, const RequestPlan& plan) {
+  int n_cols = 1;
+  int n_rows = 1;
+  const int plane = plan.prompt.own_planes()[static_cast<size_t>(region.image)];
+  for (const Piece& piece : plan.prompt.pieces()) {
+    const UnitLayout& unit = piece.layout;
+    if (piece.kind != PieceKind::kVisual || unit.plane != plane) continue;
+    n_cols = std::max(n_cols, unit.grid_w0 + unit.n_grid_cols);
+    n_rows = std::max(n_rows, unit.grid_h0 + unit.n_grid_rows);
+  }
+  const media::ImageInfo& info = plan.images[static_cast<size_t>(region.image)].info;
+  const auto [col_begin, col_end] = touched(region.x, region.width, info.width, n_cols);
+  const auto [row_begin, row_end] = touched(region.y, region.height, info.height, n_rows);
+  return {plane, col_begin, col_end, row_begin, row_end};
+}
+
+}  // namespace
 
 Usage planned_usage(const Request& request, const RequestPlan& plan, const LoadedModel& loaded) {
   Usage usage;
@@ -27,9 +70,11 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
   for (const auto& bytes : loaded.language_model.weight_bytes()) count_weights(bytes);
   if (loaded.encoder) count_weights(loaded.encoder->weight_bytes());
   for (const PlannedImage& image : plan.images) {
-    usage.images.push_back(report_of(image, loaded.encoder->config()));
-    const std::string note = resize_note(usage.images.back());
-    if (!note.empty()) usage.notes.push_back(note);
+    const model::VisionConfig& vision = loaded.encoder->config();
+    usage.images.push_back(report_of(image, vision));
+    for (std::string& note : image_notes(usage.images.back(), image, vision)) {
+      usage.notes.push_back(std::move(note));
+    }
   }
   if (plan.policy && plan.policy->evicts_only_at_end()) {
     usage.notes.push_back(fmt::format(
@@ -54,13 +99,17 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
                  Usage& usage) {
   const kv::SlotMap& slots = sequence.slots();
   const int n_pairs = slots.n_layer() * slots.n_head_kv();
+  const std::vector<int>& own_planes = plan.prompt.own_planes();
   std::vector<int64_t> kept(usage.images.size(), 0);
   if (want_kept_share) {
     for (const Piece& piece : plan.prompt.pieces()) {
-      if (piece.kind != PieceKind::kVisual || piece.plane % 2 != 0) continue;
-      ImageReport& image = usage.images[static_cast<size_t>(piece.image)];
-      image.grid_cols = std::max(image.grid_cols, piece.grid_w0 + piece.n_grid_cols);
-      image.grid_rows = std::max(image.grid_rows, piece.grid_h0 + piece.n_grid_rows);
+      if (piece.kind != PieceKind::kVisual) continue;
+      const UnitLayout& unit = piece.layout;
+      const auto medium = static_cast<size_t>(piece.medium);
+      if (unit.plane != own_planes[medium]) continue;
+      ImageReport& image = usage.images[medium];
+      image.grid_cols = std::max(image.grid_cols, unit.grid_w0 + unit.n_grid_cols);
+      image.grid_rows = std::max(image.grid_rows, unit.grid_h0 + unit.n_grid_rows);
     }
     for (ImageReport& image : usage.images) {
       image.kept_share.assign(
@@ -71,10 +120,11 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
     for (int head = 0; head < slots.n_head_kv(); ++head) {
       for (const int32_t token : slots.tokens(il, head)) {
         const kv::TokenInfo& info = sequence.info()[static_cast<size_t>(token)];
-        if (info.image < 0) continue;
-        ++kept[static_cast<size_t>(info.image)];
-        ImageReport& image = usage.images[static_cast<size_t>(info.image)];
-        if (want_kept_share && info.plane % 2 == 0) {
+        if (info.medium < 0) continue;
+        const auto medium = static_cast<size_t>(info.medium);
+        ++kept[medium];
+        ImageReport& image = usage.images[medium];
+        if (want_kept_share && info.plane == own_planes[medium]) {
           const auto cell = static_cast<size_t>(info.h) * static_cast<size_t>(image.grid_cols) +
                             static_cast<size_t>(info.w);
           image.kept_share[cell] += 1.0f / static_cast<float>(n_pairs);
@@ -87,20 +137,44 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
   }
 }
 
-BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done) {
+void report_regions(const RequestPlan& plan, const Sequence& sequence,
+                    const std::vector<ImageRegion>& regions, Usage& usage) {
+  const kv::SlotMap& slots = sequence.slots();
+  for (const ImageRegion& region : regions) {
+    const TokenBox box = tokens_of(region, plan);
+    RegionReport& report = usage.regions.emplace_back();
+    report.tokens = int64_t{box.col_end - box.col_begin} * int64_t{box.row_end - box.row_begin};
+    report.n_layer = slots.n_layer();
+    report.n_head_kv = slots.n_head_kv();
+    for (int il = 0; il < slots.n_layer(); ++il) {
+      for (int head = 0; head < slots.n_head_kv(); ++head) {
+        const auto tokens = slots.tokens(il, head);
+        report.tokens_kept.push_back(
+            static_cast<int32_t>(std::count_if(tokens.begin(), tokens.end(), [&](int32_t token) {
+              return box.holds(sequence.info()[static_cast<size_t>(token)]);
+            })));
+      }
+    }
+  }
+}
+
+BlockTrace trace_of(const Sequence& sequence, int block, int64_t n_before, int64_t tokens_done) {
   const kv::SlotMap& slots = sequence.slots();
   BlockTrace trace = {.block = block,
                       .tokens_done = tokens_done,
                       .n_layer = slots.n_layer(),
                       .n_head_kv = slots.n_head_kv(),
+                      .tokens = {},
                       .positions = {}};
   for (int il = 0; il < slots.n_layer(); ++il) {
     for (int head = 0; head < slots.n_head_kv(); ++head) {
-      std::vector<int32_t>& positions = trace.positions.emplace_back();
-      for (const int32_t token : slots.tokens(il, head)) {
-        positions.push_back(sequence.info()[static_cast<size_t>(token)].position);
-      }
+      const auto tokens = slots.tokens(il, head);
+      trace.tokens.emplace_back(tokens.begin(), tokens.end());
     }
+  }
+  for (int64_t token = n_before; token < tokens_done; ++token) {
+    const kv::Position& position = sequence.info()[static_cast<size_t>(token)].position;
+    trace.positions.push_back({position.t, position.h, position.w});
   }
   return trace;
 }

@@ -15,7 +15,12 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
 void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_kept_share,
                  Usage& usage);
 
-/// The kept positions after a block.
-BlockTrace trace_of(const Sequence& sequence, int block, int64_t tokens_done);
+/// What the cache holds of each region now: Usage::regions. REQUIRES: regions that meet their
+/// pictures.
+void report_regions(const RequestPlan& plan, const Sequence& sequence,
+                    const std::vector<ImageRegion>& regions, Usage& usage);
+
+/// The kept tokens after a block, which holds the prompt's tokens [n_before, tokens_done).
+BlockTrace trace_of(const Sequence& sequence, int block, int64_t n_before, int64_t tokens_done);
 
 }  // namespace plateau::engine

@@ -14,6 +14,20 @@ bool on_node(ggml_tensor* tensor, bool ask, void* data) {
   return true;
 }
 
+/// As the graph's rotary embedding reads them: every row's t, and with M-RoPE then every row's h,
+/// w and an unused 0.
+std::vector<int32_t> position_numbers(std::span<const kv::Position> positions, int n_components) {
+  const size_t n = positions.size();
+  std::vector<int32_t> numbers(n * static_cast<size_t>(n_components), 0);
+  for (size_t i = 0; i < n; ++i) numbers[i] = positions[i].t;
+  if (n_components == 1) return numbers;
+  for (size_t i = 0; i < n; ++i) {
+    numbers[n + i] = positions[i].h;
+    numbers[2 * n + i] = positions[i].w;
+  }
+  return numbers;
+}
+
 }  // namespace
 
 BlockRunner::BlockRunner(const model::LanguageModel& model, const model::Backends& backends,
@@ -57,8 +71,9 @@ void BlockRunner::set_inputs(const Block& block, const BlockShape& shape, const 
   ggml_backend_tensor_set(graph.embeddings, block.embeddings.data(), 0,
                           block.embeddings.size_bytes());
   if (graph.positions->buffer != nullptr) {
-    ggml_backend_tensor_set(graph.positions, block.positions.data(), 0,
-                            block.positions.size_bytes());
+    const std::vector<int32_t> numbers =
+        position_numbers(block.positions, n_position_components(model_.config()));
+    ggml_backend_tensor_set(graph.positions, numbers.data(), 0, numbers.size() * sizeof(int32_t));
   }
   std::vector<int64_t> slots(static_cast<size_t>(shape.n_rows));
   for (size_t i = 0; i < slots.size(); ++i) slots[i] = shape.n_cached + static_cast<int64_t>(i);

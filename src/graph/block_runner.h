@@ -9,17 +9,18 @@
 #include "graph/graph_builder.h"
 #include "kv/evictor.h"
 #include "kv/kv_cache.h"
+#include "kv/token_info.h"
 #include "model/backend.h"
 #include "model/language_model.h"
 
 namespace plateau::graph {
 
 struct Block {
-  std::span<const float> embeddings;   // [n_embd, n_rows]
-  std::span<const int32_t> positions;  // [n_rows]
-  int n_cached = 0;                    // slots filled before this block
-  bool want_logits = false;            // of the last row that is no proxy
-  int n_proxy = 0;                     // of the rows, the last ones, whose K and V are not kept
+  std::span<const float> embeddings;        // [n_embd, n_rows]
+  std::span<const kv::Position> positions;  // [n_rows]
+  int n_cached = 0;                         // slots filled before this block
+  bool want_logits = false;                 // of the last row that is no proxy
+  int n_proxy = 0;  // of the rows, the last ones, whose K and V are not kept
   // With a policy, its eviction signals are computed; the last n_observed rows observe.
   const kv::Policy* policy = nullptr;
   int n_observed = 0;

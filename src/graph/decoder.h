@@ -9,7 +9,9 @@ namespace plateau::graph {
 /// are stored: nothing reads further.
 using BuildDecoder = void (*)(GraphBuilder& builder);
 
+void build_llama(GraphBuilder& builder);
 void build_qwen2(GraphBuilder& builder);
+void build_qwen2vl(GraphBuilder& builder);
 void build_qwen3(GraphBuilder& builder);
 
 BuildDecoder find_decoder(model::Architecture architecture);

@@ -1,5 +1,6 @@
 #include "graph/graph_builder.h"
 
+#include <array>
 #include <cmath>
 
 #include "base/check.h"
@@ -11,6 +12,8 @@ size_t max_graph_nodes(const model::ModelConfig& config) {
   constexpr size_t kAround = 128;
   return kPerLayer * static_cast<size_t>(config.n_layer) + kAround;
 }
+
+int n_position_components(const model::ModelConfig& config) { return config.has_mrope() ? 4 : 1; }
 
 GraphBuilder::GraphBuilder(const model::LanguageModel& model, const kv::KvCache& cache,
                            const BlockShape& shape)
@@ -32,7 +35,8 @@ GraphBuilder::GraphBuilder(const model::LanguageModel& model, const kv::KvCache&
   };
   block_.embeddings =
       input(ggml_new_tensor_2d(ctx_, GGML_TYPE_F32, config_.n_embd, shape.n_rows), "inp_embd");
-  block_.positions = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I32, shape.n_rows), "inp_pos");
+  const int64_t n_positions = int64_t{shape.n_rows} * n_position_components(config_);
+  block_.positions = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I32, n_positions), "inp_pos");
   block_.slots = input(ggml_new_tensor_1d(ctx_, GGML_TYPE_I64, shape.n_rows), "inp_slots");
   block_.mask =
       input(ggml_new_tensor_2d(ctx_, GGML_TYPE_F16, shape.n_attended(), shape.n_rows), "inp_mask");
@@ -69,11 +73,19 @@ ggml_tensor* GraphBuilder::split_heads(ggml_tensor* x, int n) {
   return ggml_reshape_3d(ctx_, x, config_.head_dim, n, shape_.n_rows);
 }
 
-ggml_tensor* GraphBuilder::rope(ggml_tensor* x) {
-  return ggml_rope_ext(ctx_, x, block_.positions, /*freq_factors=*/nullptr, config_.head_dim,
-                       GGML_ROPE_TYPE_NEOX, config_.n_ctx_train, config_.rope_freq_base,
-                       config_.rope_freq_scale, /*ext_factor=*/0.0f, /*attn_factor=*/1.0f,
+ggml_tensor* GraphBuilder::rope_1d(ggml_tensor* x, int mode) {
+  return ggml_rope_ext(ctx_, x, block_.positions, /*freq_factors=*/nullptr, config_.head_dim, mode,
+                       config_.n_ctx_train, config_.rope_freq_base, config_.rope_freq_scale,
+                       /*ext_factor=*/0.0f, /*attn_factor=*/1.0f,
                        /*beta_fast=*/32.0f, /*beta_slow=*/1.0f);
+}
+
+ggml_tensor* GraphBuilder::rope_multi(ggml_tensor* x) {
+  std::array<int, 4> sections = config_.rope_sections;
+  return ggml_rope_multi(ctx_, x, block_.positions, /*freq_factors=*/nullptr, config_.head_dim,
+                         sections.data(), GGML_ROPE_TYPE_MROPE, config_.n_ctx_train,
+                         config_.rope_freq_base, config_.rope_freq_scale, /*ext_factor=*/0.0f,
+                         /*attn_factor=*/1.0f, /*beta_fast=*/32.0f, /*beta_slow=*/1.0f);
 }
 
 void GraphBuilder::store(ggml_tensor* k, ggml_tensor* v, int il) {

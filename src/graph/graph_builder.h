@@ -35,7 +35,7 @@ struct BlockGraph {
   ggml_context_ptr context;
   ggml_cgraph* graph = nullptr;
   ggml_tensor* embeddings = nullptr;               // in: f32 [n_embd, n_rows]
-  ggml_tensor* positions = nullptr;                // in: i32 [n_rows]
+  ggml_tensor* positions = nullptr;                // in: i32 [n_rows]; M-RoPE: [4 * n_rows]
   ggml_tensor* slots = nullptr;                    // in: i64 [n_rows], where K and V are stored
   ggml_tensor* mask = nullptr;                     // in: f16 [n_attended, n_rows], 0 or -inf
   ggml_tensor* last_row = nullptr;                 // in: i32 [1]; null without logits
@@ -60,7 +60,12 @@ class GraphBuilder {
   /// [head_dim * n, n_rows] -> [head_dim, n, n_rows].
   ggml_tensor* split_heads(ggml_tensor* x, int n);
   /// Rotary embedding, NEOX pairing, at the rows' positions: [head_dim, n, n_rows].
-  ggml_tensor* rope(ggml_tensor* x);
+  ggml_tensor* rope(ggml_tensor* x) { return rope_1d(x, GGML_ROPE_TYPE_NEOX); }
+  /// The same with NORM pairing: neighbours, not halves.
+  ggml_tensor* rope_interleaved(ggml_tensor* x) { return rope_1d(x, GGML_ROPE_TYPE_NORMAL); }
+  /// M-RoPE (arXiv:2409.12191): the same, where each section of the frequency pairs turns with its
+  /// component of the position.
+  ggml_tensor* rope_multi(ggml_tensor* x);
   /// Stores the rows' K and V in the cache: [head_dim, n_head_kv, n_rows].
   void store(ggml_tensor* k, ggml_tensor* v, int il);
   /// Adds the eviction policy's signals, if any: q [head_dim, n_head, n_rows], rotated.
@@ -83,6 +88,7 @@ class GraphBuilder {
   BlockGraph finish() { return std::move(block_); }
 
  private:
+  ggml_tensor* rope_1d(ggml_tensor* x, int mode);
   /// The slots of one arena that rows attend to: [head_dim, n_attended, n_head_kv].
   ggml_tensor* attended(ggml_tensor* arena) const;
   ggml_tensor* layer_weight(const std::string& name, int il) const;
@@ -94,6 +100,10 @@ class GraphBuilder {
   BlockGraph block_;
   ggml_context* ctx_ = nullptr;
 };
+
+/// Numbers per position in the graph: 1, or with M-RoPE 4 (t, h, w and an unused one, all rows'
+/// first, then all rows' second, as ggml_rope_multi reads them).
+int n_position_components(const model::ModelConfig& config);
 
 /// Graph nodes that one block of this model can need at most.
 size_t max_graph_nodes(const model::ModelConfig& config);

@@ -5,12 +5,23 @@
 
 namespace plateau::kv {
 
+/// Rotary position: temporal, row, column. All equal for text, and for every token of a model with
+/// 1-D rotary embedding, which looks at t alone.
+struct Position {
+  int32_t t = 0;
+  int32_t h = 0;
+  int32_t w = 0;
+
+  static Position sequential(int32_t p) { return {p, p, p}; }
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
 struct TokenInfo {
-  int32_t position = 0;       // rotary position (the temporal one for M-RoPE)
-  int32_t plane = -1;         // which picture plane its grid coordinates lie in; -1: text
-  int32_t h = 0;              // row on the plane's token grid
+  Position position;
+  int32_t plane = -1;         // which token grid of the prompt it lies on; -1: text
+  int32_t h = 0;              // row on that grid
   int32_t w = 0;              // column on it
-  int32_t image = -1;         // which picture of the prompt; -1: text
+  int32_t medium = -1;        // which picture or film of the prompt; -1: text
   bool is_protected = false;  // never evicted
 };
 

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "base/check.h"
+#include "jinja/caps.h"
 #include "jinja/lexer.h"
 #include "jinja/parser.h"
 #include "jinja/runtime.h"
@@ -25,6 +26,8 @@ ChatTemplate::ChatTemplate(const std::string& source, std::string bos_text, std:
     auto lexed = lexer.tokenize(source);
     program_->program = jinja::parse_from_tokens(lexed);
     program_->source = lexed.source;
+    const jinja::caps caps = jinja::caps_get(program_->program);
+    typed_content_ = caps.supports_typed_content && !caps.supports_string_content;
   } catch (const std::exception& error) {
     throw_error(ErrorCode::kCorrupt, "[chat template] expected a Jinja template, got: {}",
                 error.what());
@@ -41,7 +44,15 @@ std::vector<RenderedText> ChatTemplate::render(const std::vector<ChatMessage>& m
     for (const ChatMessage& message : messages) {
       common_json item = common_json::object();
       item["role"] = message.role;
-      item["content"] = message.content;
+      if (typed_content_) {
+        common_json part = common_json::object();
+        part["type"] = "text";
+        part["text"] = message.content;
+        item["content"] = common_json::array();
+        item["content"].push_back(part);
+      } else {
+        item["content"] = message.content;
+      }
       conversation.push_back(item);
     }
     common_json marked = common_json::object();

@@ -28,13 +28,15 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  /// The whole prompt, up to where the assistant speaks next.
+  /// The whole prompt, up to where the assistant speaks next. A template that takes a list of
+  /// typed parts only is given each content as one part of text, as llama.cpp does.
   /// Errors: kInvalidArgument when the template refuses the conversation, with its reason.
   std::vector<RenderedText> render(const std::vector<ChatMessage>& messages) const;
 
  private:
   struct Program;
   std::unique_ptr<Program> program_;
+  bool typed_content_ = false;  // content must be a list of parts
   std::string bos_text_;
   std::string eos_text_;
 };

@@ -19,11 +19,14 @@ struct ArchitectureEntry {
   Architecture architecture;
   bool qkv_bias;
   bool qk_norm;
+  bool mrope;
 };
 
 constexpr ArchitectureEntry kArchitectures[] = {
-    {"qwen2", Architecture::kQwen2, /*qkv_bias=*/true, /*qk_norm=*/false},
-    {"qwen3", Architecture::kQwen3, /*qkv_bias=*/false, /*qk_norm=*/true},
+    {"llama", Architecture::kLlama, /*qkv_bias=*/false, /*qk_norm=*/false, /*mrope=*/false},
+    {"qwen2", Architecture::kQwen2, /*qkv_bias=*/true, /*qk_norm=*/false, /*mrope=*/false},
+    {"qwen2vl", Architecture::kQwen2VL, /*qkv_bias=*/true, /*qk_norm=*/false, /*mrope=*/true},
+    {"qwen3", Architecture::kQwen3, /*qkv_bias=*/false, /*qk_norm=*/true, /*mrope=*/false},
 };
 
 const ArchitectureEntry& find_architecture(const GgufFile& file, const std::string& name) {
@@ -96,6 +99,35 @@ void read_rope(const GgufFile& file, const std::string& prefix, ModelConfig& con
     throw_error(ErrorCode::kUnsupported,
                 "[{}] expected {}rope.dimension_count to equal the head size {}, got {}",
                 file.path(), prefix, config.head_dim, n_rot);
+  }
+}
+
+/// M-RoPE (Qwen2-VL, arXiv:2409.12191): the frequency pairs of a head, split between t, h and w.
+void read_rope_sections(const GgufFile& file, const std::string& prefix, ModelConfig& config) {
+  const std::string key = prefix + "rope.dimension_sections";
+  const auto sections = file.find_int_array(key);
+  if (!sections || sections->size() != config.rope_sections.size()) {
+    throw_error(ErrorCode::kCorrupt, "[{}] expected key {} to hold 4 numbers, got {}", file.path(),
+                key, sections ? sections->size() : 0);
+  }
+  const int64_t n_pairs = config.head_dim / 2;
+  int64_t sum = 0;
+  for (size_t i = 0; i < sections->size(); ++i) {
+    const int64_t section = (*sections)[i];
+    if (section < 0 || section > n_pairs) sum = -1;
+    if (sum < 0) break;
+    config.rope_sections[i] = static_cast<int>(section);
+    sum += section;
+  }
+  if (sum != n_pairs) {
+    throw_error(ErrorCode::kCorrupt,
+                "[{}] expected key {} to split the {} frequency pairs of a head, got {}",
+                file.path(), key, n_pairs, fmt::join(*sections, ", "));
+  }
+  if (config.rope_sections[3] != 0) {
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected the fourth number of key {} to be 0 (positions are t, h, w), got {}",
+                file.path(), key, config.rope_sections[3]);
   }
 }
 
@@ -197,7 +229,8 @@ void check_tensors(const GgufFile& file, const ArchitectureEntry& entry,
     check.matrix(name("ffn_up.weight"), {n_embd, config.n_ff});
     check.matrix(name("ffn_down.weight"), {config.n_ff, n_embd});
   }
-  check.refuse_others();  // output.bias, *.scale, ...: libllama would apply them
+  // output.bias, *.scale, rope_freqs.weight, ...: libllama would apply them.
+  check.refuse_others();
 }
 
 }  // namespace
@@ -258,14 +291,16 @@ ModelConfig read_model_config(const GgufFile& file) {
                 "[{}] expected a head size that is a multiple of 8 and at most {}, got {}",
                 file.path(), kMaxHeadDim, config.head_dim);
   }
-  if (config.architecture == Architecture::kQwen2 &&
-      config.n_head * config.head_dim != config.n_embd) {
+  const bool is_square =  // as libllama creates attn_q and attn_output
+      config.architecture == Architecture::kQwen2 || config.architecture == Architecture::kQwen2VL;
+  if (is_square && config.n_head * config.head_dim != config.n_embd) {
     throw_error(ErrorCode::kCorrupt, "[{}] expected {} heads of {} to make {}", file.path(),
                 config.n_head, config.head_dim, config.n_embd);
   }
   const std::string eps_key = prefix + "attention.layer_norm_rms_epsilon";
   config.rms_eps = finite_positive(file, eps_key, file.get_float(eps_key));
   read_rope(file, prefix, config);
+  if (entry.mrope) read_rope_sections(file, prefix, config);
 
   const TensorInfo* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr) {

@@ -3,6 +3,7 @@
 // Tested by tests/model/model_config_test.cc.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -10,7 +11,7 @@
 
 namespace plateau::model {
 
-enum class Architecture { kQwen2, kQwen3 };
+enum class Architecture { kLlama, kQwen2, kQwen2VL, kQwen3 };
 
 struct ModelConfig {
   Architecture architecture = Architecture::kQwen3;
@@ -26,9 +27,15 @@ struct ModelConfig {
   int n_ctx_train = 0;
   float rope_freq_base = 10000.0f;
   float rope_freq_scale = 1.0f;  // 1 / linear scaling factor
+  /// M-RoPE: how many of the head_dim / 2 frequency pairs turn with t, h, w, one after another;
+  /// the last is 0. All 0 with 1-D rotary embedding.
+  std::array<int, 4> rope_sections = {0, 0, 0, 0};
   float rms_eps = 1e-6f;
   bool tied_embeddings = false;  // no output.weight: the token embedding is used
   bool has_chat_template = false;
+
+  /// Positions have three components (t, h, w).
+  bool has_mrope() const { return architecture == Architecture::kQwen2VL; }
 
   /// Bytes that one token's keys and values take over all layers.
   int64_t kv_bytes_per_token(ggml_type type_k, ggml_type type_v) const;

@@ -39,6 +39,14 @@ class TensorList {
   float scale_;
 };
 
+std::vector<int32_t> rope_sections_of(const TinyTextModel& m) {
+  if (m.rope_sections != std::array<int32_t, 4>{}) {
+    return {m.rope_sections.begin(), m.rope_sections.end()};
+  }
+  const int32_t n_pairs = m.head_dim / 2, n_t = n_pairs / 4, n_h = (n_pairs - n_t) / 2;
+  return {n_t, n_h, n_pairs - n_t - n_h, 0};
+}
+
 void add_decoder_layer(const TinyTextModel& m, const std::string& block, TensorList& tensors) {
   const int64_t n_q = int64_t{m.n_head} * m.head_dim;
   const int64_t n_kv = int64_t{m.n_head_kv} * m.head_dim;
@@ -50,7 +58,7 @@ void add_decoder_layer(const TinyTextModel& m, const std::string& block, TensorL
   tensors.matrix(block + "attn_k.weight", m.n_embd, n_kv, qk_gain);
   tensors.matrix(block + "attn_v.weight", m.n_embd, n_kv);
   tensors.matrix(block + "attn_output.weight", n_q, m.n_embd);
-  if (m.arch == "qwen2") {
+  if (m.arch == "qwen2" || m.arch == "qwen2vl") {
     tensors.bias(block + "attn_q.bias", n_q);
     tensors.bias(block + "attn_k.bias", n_kv);
     tensors.bias(block + "attn_v.bias", n_kv);
@@ -97,9 +105,9 @@ int tokens_per_tile(const TinyVision& vision) {
 }
 
 GgufPlan plan_tiny_text(const TinyTextModel& m) {
-  if (m.arch != "qwen3" && m.arch != "qwen2" && m.arch != "llama") {
-    throw_error(ErrorCode::kInvalidArgument, "[tiny_gguf] expected qwen3, qwen2 or llama, got {}",
-                m.arch);
+  if (m.arch != "qwen3" && m.arch != "qwen2" && m.arch != "qwen2vl" && m.arch != "llama") {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[tiny_gguf] expected qwen3, qwen2, qwen2vl or llama, got {}", m.arch);
   }
   const TinyVocab vocab = make_tiny_vocab(m.n_vocab);
   const int64_t n_vocab = static_cast<int64_t>(vocab.tokens.size());
@@ -130,6 +138,9 @@ GgufPlan plan_tiny_text(const TinyTextModel& m) {
       {"tokenizer.ggml.add_bos_token", false},
   };
   if (m.arch == "llama") plan.keys.emplace_back(arch + "rope.dimension_count", u32(m.head_dim));
+  if (m.arch == "qwen2vl") {
+    plan.keys.emplace_back(arch + "rope.dimension_sections", rope_sections_of(m));
+  }
   if (m.chat_template) {
     plan.keys.emplace_back("tokenizer.chat_template", std::string(kTinyChatTemplate));
   }
@@ -201,6 +212,60 @@ GgufPlan plan_tiny_vision(const TinyVision& v) {
   return plan;
 }
 
+GgufPlan plan_tiny_qwen_vision(const TinyQwenVision& v) {
+  GgufPlan plan;
+  plan.seed = v.seed;
+  plan.keys = {
+      {"general.architecture", std::string("clip")},
+      {"general.name", std::string("tiny random qwen2.5vl")},
+      {"general.type", std::string("mmproj")},
+      {"general.file_type", uint32_t{v.type == GGML_TYPE_F32 ? 0U : 1U}},
+      {"clip.has_vision_encoder", true},
+      {"clip.projector_type", std::string("qwen2.5vl_merger")},
+      {"clip.use_silu", true},
+      {"clip.vision.embedding_length", u32(v.n_embd)},
+      {"clip.vision.feed_forward_length", u32(v.n_ff)},
+      {"clip.vision.block_count", u32(v.n_layer)},
+      {"clip.vision.projection_dim", u32(v.projection_dim)},
+      {"clip.vision.image_size", uint32_t{560}},
+      {"clip.vision.patch_size", u32(v.patch)},
+      {"clip.vision.attention.head_count", u32(v.n_head)},
+      {"clip.vision.attention.layer_norm_epsilon", v.eps},
+      {"clip.vision.n_wa_pattern", u32(v.full_every)},
+      {"clip.vision.image_mean", std::vector<float>{0.481F, 0.458F, 0.408F}},
+      {"clip.vision.image_std", std::vector<float>{0.269F, 0.261F, 0.276F}},
+  };
+  TensorList tensors(plan, v.type, /*scale=*/1.0F);
+  for (const char* name : {"v.patch_embd.weight", "v.patch_embd.weight.1"}) {
+    tensors.add({.name = name,
+                 .ne = {v.patch, v.patch, 3, v.n_embd},
+                 .type = ggml_is_quantized(v.type) ? GGML_TYPE_F16 : v.type,  // rows are too short
+                 .deviation = 1.0F / std::sqrt(6.0F * static_cast<float>(v.patch * v.patch))});
+  }
+  for (int il = 0; il < v.n_layer; ++il) {
+    const std::string block = fmt::format("v.blk.{}.", il);
+    const auto linear = [&](const char* name, int n_in, int n_out) {
+      tensors.matrix(block + name + ".weight", n_in, n_out);
+      tensors.bias(block + name + ".bias", n_out);
+    };
+    tensors.norm(block + "ln1.weight", v.n_embd);
+    tensors.norm(block + "ln2.weight", v.n_embd);
+    for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
+      linear(name, v.n_embd, v.n_embd);
+    }
+    linear("ffn_gate", v.n_embd, v.n_ff);
+    linear("ffn_up", v.n_embd, v.n_ff);
+    linear("ffn_down", v.n_ff, v.n_embd);
+  }
+  tensors.norm("v.post_ln.weight", v.n_embd);
+  const int64_t n_merged = int64_t{4} * v.n_embd;
+  tensors.matrix("mm.0.weight", n_merged, n_merged);
+  tensors.bias("mm.0.bias", n_merged);
+  tensors.matrix("mm.2.weight", n_merged, v.projection_dim);
+  tensors.bias("mm.2.bias", v.projection_dim);
+  return plan;
+}
+
 void write_tiny_text(const TinyTextModel& model, const std::string& path,
                      const GgufMutations& mutations) {
   write_gguf(plan_tiny_text(model), mutations, path);
@@ -209,6 +274,11 @@ void write_tiny_text(const TinyTextModel& model, const std::string& path,
 void write_tiny_vision(const TinyVision& vision, const std::string& path,
                        const GgufMutations& mutations) {
   write_gguf(plan_tiny_vision(vision), mutations, path);
+}
+
+void write_tiny_qwen_vision(const TinyQwenVision& vision, const std::string& path,
+                            const GgufMutations& mutations) {
+  write_gguf(plan_tiny_qwen_vision(vision), mutations, path);
 }
 
 TinyTextModel half_billion_shape() {

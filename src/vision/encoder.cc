@@ -2,8 +2,16 @@
 
 #include "base/check.h"
 #include "vision/towers/internvit.h"
+#include "vision/towers/qwen25vl_graph.h"
 
 namespace plateau::vision {
+namespace {
+
+size_t max_nodes(const model::VisionConfig& config) {
+  return config.is_internvl() ? internvit_max_nodes(config) : qwen25vl_max_nodes(config);
+}
+
+}  // namespace
 
 void normalize_pixels(const media::Rgb8& tile, const model::VisionConfig& config,
                       std::span<float> out) {
@@ -26,15 +34,20 @@ Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends, m
     : backends_(backends),
       config_(model::read_vision_config(file)),
       weights_(file, backends.device(), use),
-      sched_(backends.new_scheduler(internvit_max_nodes(config_))) {}
+      sched_(backends.new_scheduler(max_nodes(config_))) {
+  if (!config_.is_internvl()) {
+    qwen25vl_.emplace(config_, weights_.map(), backends_, sched_.get());
+  }
+}
 
 std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
   PLATEAU_CHECK(!tiles.empty());
-  const auto side = static_cast<size_t>(config_.tile_size);
+  const auto side = static_cast<size_t>(config_.internvl().tile_size);
   const size_t tile_values = 3 * side * side;
   pixels_.resize(tile_values * tiles.size());
   for (size_t i = 0; i < tiles.size(); ++i) {
-    PLATEAU_CHECK(tiles[i].width == config_.tile_size && tiles[i].height == config_.tile_size);
+    PLATEAU_CHECK(tiles[i].width == static_cast<int>(side) &&
+                  tiles[i].height == static_cast<int>(side));
     normalize_pixels(tiles[i], config_, std::span(pixels_).subspan(i * tile_values, tile_values));
   }
   const TowerGraph tower = build_internvit(config_, weights_.map(), static_cast<int>(tiles.size()));
@@ -53,12 +66,22 @@ std::vector<model::DeviceBytes> Encoder::measure(int n_tiles) const {
 }
 
 int64_t Encoder::host_bytes(int n_tiles) const {
-  const int64_t n_values = int64_t{3} * config_.tile_size * config_.tile_size;
+  const int64_t side = config_.internvl().tile_size;
+  const int64_t n_values = int64_t{3} * side * side;
   const int64_t n_embeddings = int64_t{config_.tokens_per_tile()} * config_.n_embd_out;
   return n_tiles * (n_values * static_cast<int64_t>(sizeof(uint8_t) + sizeof(float)) +
                     2 * n_embeddings * static_cast<int64_t>(sizeof(float)));
 }
 
-int64_t Encoder::compute_bytes() const { return model::scheduler_bytes(sched_.get()); }
+std::vector<float> Encoder::encode(const PatchArea& area,
+                                   std::span<media::PixelBands* const> frames, int group,
+                                   const std::function<void(double)>& on_progress) {
+  PLATEAU_CHECK(qwen25vl_.has_value());
+  return qwen25vl_->encode(area, frames, group, on_progress);
+}
+
+int64_t Encoder::peak_bytes() const {
+  return qwen25vl_ ? qwen25vl_->peak_bytes() : model::scheduler_bytes(sched_.get());
+}
 
 }  // namespace plateau::vision

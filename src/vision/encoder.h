@@ -1,16 +1,21 @@
-// Encodes picture tiles into embeddings of the language model, a bounded batch at a time.
-// Not thread-safe.
+// Encodes pictures into embeddings of the language model in bounded memory: InternVL's a batch of
+// tiles at a time, Qwen2.5-VL's a band of any size at a time. Not thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "media/image.h"
+#include "media/pixel_bands.h"
 #include "model/backend.h"
 #include "model/vision_config.h"
 #include "model/weights.h"
+#include "vision/encode_plan.h"
+#include "vision/towers/qwen25vl.h"
 
 namespace plateau::vision {
 
@@ -21,20 +26,28 @@ class Encoder {
   Encoder(const std::string& path, const model::Backends& backends,
           model::WeightUse use = model::WeightUse::kCompute);
 
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
   const model::VisionConfig& config() const { return config_; }
 
-  /// [n_embd_out, tokens_per_tile * n_tiles], tiles in order, tokens of a tile in reading order.
-  /// REQUIRES: every tile is tile_size x tile_size. Errors: kResourceExhausted, kCancelled.
+  /// InternVL: [n_embd_out, tokens_per_tile * n_tiles], tiles in order, tokens of a tile in reading
+  /// order. REQUIRES: every tile is tile_size x tile_size. Errors: kResourceExhausted, kCancelled.
   std::vector<float> encode(std::span<const media::Rgb8> tiles);
 
   const model::WeightBytes& weight_bytes() const { return weights_.bytes(); }
-  /// What encode() allocates for a batch of tiles: on devices, and in vectors of the host's,
-  /// embeddings included. Also without weights.
+  /// InternVL: what encode() allocates for a batch of tiles: on devices, and in vectors of the
+  /// host's, embeddings included. Also without weights.
   std::vector<model::DeviceBytes> measure(int n_tiles) const;
   int64_t host_bytes(int n_tiles) const;
 
-  /// Bytes of compute buffers held now.
-  int64_t compute_bytes() const;
+  /// Qwen2.5-VL: as Qwen25VlTower::encode(), a still picture or two frames of a film.
+  std::vector<float> encode(const PatchArea& area, std::span<media::PixelBands* const> frames,
+                            int group, const std::function<void(double)>& on_progress);
+
+  /// InternVL: compute buffers held now. Qwen2.5-VL: the most bytes held at once by encode(), all
+  /// that encoder_scratch_bytes() plans.
+  int64_t peak_bytes() const;
 
  private:
   Encoder(const model::GgufFile& file, const model::Backends& backends, model::WeightUse use);
@@ -44,6 +57,7 @@ class Encoder {
   model::GgufWeights weights_;
   ggml_backend_sched_ptr sched_;
   std::vector<float> pixels_;
+  std::optional<Qwen25VlTower> qwen25vl_;
 };
 
 /// Planar channel values as the tower wants them: (value / 255 - mean) / std.

@@ -27,14 +27,9 @@ std::vector<model::Token> tokens(int n) {
   return std::vector<model::Token>(static_cast<size_t>(n), 7);
 }
 
-void add_tiles(PromptPlan& plan, int n, int n_rows, int n_cols, int image = 0) {
-  for (int unit = 0; unit < n; ++unit) {
-    plan.add_visual({.image = image,
-                     .unit = unit,
-                     .n_grid_rows = n_rows,
-                     .n_grid_cols = n_cols,
-                     .plane = 2 * image});
-  }
+void add_tiles(PromptPlan& plan, int n, int n_rows, int n_cols) {
+  const UnitLayout tile = {.n_grid_rows = n_rows, .n_grid_cols = n_cols};
+  plan.add_medium({std::vector<UnitLayout>(static_cast<size_t>(n), tile)});
 }
 
 std::vector<int> sizes(const std::vector<BlockPlan>& blocks) {
@@ -97,6 +92,28 @@ TEST(BlockPlanner, AnOpeningMarkerGoesWithItsPicture) {
   EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 4})), ElementsAre(4, 2, 4, 4, 1));
 }
 
+// A picture in bands, a film in slices.
+TEST(BlockPlanner, FramesAreNotCutWhereTheyFit) {
+  PromptPlan plan;
+  plan.add_text(tokens(5));
+  plan.add_marker(tokens(1), /*binds_next=*/true);
+  plan.add_medium(
+      {{{.n_grid_rows = 2, .n_grid_cols = 2}, {.n_grid_rows = 1, .n_grid_cols = 2, .grid_h0 = 2}}});
+  plan.add_medium({{{.n_grid_rows = 2, .n_grid_cols = 2},
+                    {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 1, .t = 1},
+                    {.n_grid_rows = 2, .n_grid_cols = 2, .plane = 2, .t = 2}}});
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10})), ElementsAre(10, 10, 4));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 7, .whole_frames = true})),
+              ElementsAre(5, 7, 4, 4, 4));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 6, .whole_frames = true})),
+              ElementsAre(6, 6, 4, 4, 4));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 10, .whole_frames = true})),
+              ElementsAre(5, 7, 8, 4));
+  // A frame that does not fit a block is cut between its units.
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 5, .whole_frames = true})),
+              ElementsAre(5, 5, 2, 4, 4, 4));
+}
+
 TEST(BlockPlanner, TheBulkStageUsesWhatFitsTheBudget) {
   PromptPlan plan;
   plan.add_text(tokens(4));
@@ -120,9 +137,9 @@ void expect_legal_cuts(const PromptPlan& plan, const std::vector<BlockPlan>& blo
       const bool is_whole = slice.begin == 0 && slice.end == piece.n_tokens();
       if (piece.n_tokens() <= n_block) {
         ASSERT_TRUE(is_whole) << testing::PrintToString(slice);
-      } else if (piece.n_grid_cols <= n_block) {
-        ASSERT_EQ(slice.begin % piece.n_grid_cols, 0) << testing::PrintToString(slice);
-        ASSERT_EQ(slice.end % piece.n_grid_cols, 0) << testing::PrintToString(slice);
+      } else if (piece.layout.n_grid_cols <= n_block) {
+        ASSERT_EQ(slice.begin % piece.layout.n_grid_cols, 0) << testing::PrintToString(slice);
+        ASSERT_EQ(slice.end % piece.layout.n_grid_cols, 0) << testing::PrintToString(slice);
       }
     }
   }

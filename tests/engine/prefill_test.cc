@@ -25,17 +25,17 @@ class NoiseSource final : public engine::UnitSource {
  public:
   explicit NoiseSource(const TinyWorld& world) : world_(world) {}
 
-  std::span<const float> unit(int image, int unit) override {
+  std::span<const float> unit(int medium, int unit) override {
+    size_t first = 0;
     for (const engine::Piece& piece : world_.prompt().pieces()) {
-      if (piece.kind != engine::PieceKind::kVisual || piece.image != image || piece.unit != unit) {
-        continue;
+      const auto n = static_cast<size_t>(piece.n_tokens());
+      if (piece.medium == medium && piece.unit == unit) {
+        const auto n_embd = world_.rows().embeddings.size() / world_.rows().positions.size();
+        return std::span(world_.rows().embeddings).subspan(first * n_embd, n * n_embd);
       }
-      const auto n_embd = world_.rows().embeddings.size() / world_.rows().positions.size();
-      return std::span(world_.rows().embeddings)
-          .subspan(static_cast<size_t>(piece.first_position) * n_embd,
-                   static_cast<size_t>(piece.n_tokens()) * n_embd);
+      first += n;
     }
-    ADD_FAILURE() << "asked for unit " << unit << " of picture " << image;
+    ADD_FAILURE() << "asked for unit " << unit << " of picture " << medium;
     return {};
   }
 

@@ -18,16 +18,13 @@ PromptPlan with_picture(int n_before, int n_after) {
   PromptPlan plan;
   plan.add_text(tokens(n_before));
   plan.add_marker(tokens(1), /*binds_next=*/true);
+  VisualLayout picture;
   for (int tile = 0; tile < 4; ++tile) {
-    plan.add_visual({.image = 0,
-                     .unit = tile,
-                     .n_grid_rows = 2,
-                     .n_grid_cols = 3,
-                     .plane = 0,
-                     .grid_h0 = tile / 2 * 2,
-                     .grid_w0 = tile % 2 * 3});
+    picture.units.push_back(
+        {.n_grid_rows = 2, .n_grid_cols = 3, .grid_h0 = tile / 2 * 2, .grid_w0 = tile % 2 * 3});
   }
-  plan.add_visual({.image = 0, .unit = 4, .n_grid_rows = 2, .n_grid_cols = 3, .plane = 1});
+  picture.units.push_back({.n_grid_rows = 2, .n_grid_cols = 3, .plane = 1});
+  plan.add_medium(picture);
   plan.add_marker(tokens(1), /*binds_next=*/false);
   plan.add_text(tokens(n_after));
   return plan;
@@ -47,6 +44,21 @@ TEST(Protection, TextAndMarkersStay) {
               testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 37, 38, 39, 40, 41, 42));
   EXPECT_EQ(protection.n_protected, 13);
   EXPECT_EQ(protection.n_evictable_text, 0);
+}
+
+// A film may have any number of labels.
+TEST(Protection, LabelsOfAFilmMayGo) {
+  PromptPlan plan;
+  plan.add_text(tokens(5));
+  plan.begin_medium();
+  const UnitLayout unit = {.n_grid_rows = 1, .n_grid_cols = 2};
+  for (int frame = 0; frame < 3; ++frame) {
+    plan.add_label(tokens(2), /*binds_next=*/true);
+    plan.add_units({&unit, 1});
+    plan.add_label(tokens(1), /*binds_next=*/false);
+  }
+  plan.add_text(tokens(2));
+  EXPECT_THAT(protected_tokens(protect(plan, 100, 4)), testing::ElementsAre(0, 1, 2, 3, 4, 20, 21));
 }
 
 TEST(Protection, TheFirstTokensStayWhateverTheyAre) {
@@ -85,10 +97,10 @@ TEST(Protection, TokensKnowTheirPlaceOnTheGrid) {
   const Protection protection = protect(plan, 100, 4);
   ASSERT_EQ(static_cast<int64_t>(protection.info.size()), plan.n_tokens());
   for (size_t i = 0; i < protection.info.size(); ++i) {
-    EXPECT_EQ(protection.info[i].position, static_cast<int32_t>(i));
+    EXPECT_EQ(protection.info[i].position, kv::Position::sequential(static_cast<int32_t>(i)));
   }
   const auto expect_at = [&](size_t token, int plane, int h, int w) {
-    EXPECT_EQ(protection.info[token].image, plane < 0 ? -1 : 0) << token;
+    EXPECT_EQ(protection.info[token].medium, plane < 0 ? -1 : 0) << token;
     EXPECT_EQ(protection.info[token].plane, plane) << token;
     EXPECT_EQ(protection.info[token].h, h) << token;
     EXPECT_EQ(protection.info[token].w, w) << token;

@@ -1,7 +1,6 @@
 #include "decoder_harness.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "support/compare.h"
 
@@ -25,11 +24,13 @@ std::vector<float> Decoder::decode(std::span<const int32_t> tokens, int n_block)
 }
 
 std::vector<float> Decoder::decode_embeddings(std::span<const float> rows,
-                                              std::span<const int32_t> positions, int n_block,
+                                              std::span<const kv::Position> positions, int n_block,
                                               bool want_logits) {
   const auto width = static_cast<size_t>(model_.config().n_embd);
-  std::vector<int32_t> consecutive(rows.size() / width);
-  std::iota(consecutive.begin(), consecutive.end(), next_pos_);
+  std::vector<kv::Position> consecutive;
+  for (size_t i = 0; i < rows.size() / width; ++i) {
+    consecutive.push_back(kv::Position::sequential(next_pos_ + static_cast<int32_t>(i)));
+  }
   if (positions.empty()) positions = consecutive;
   const size_t n = positions.size();
   const size_t step = n_block == 0 ? n : static_cast<size_t>(n_block);
@@ -43,7 +44,9 @@ std::vector<float> Decoder::decode_embeddings(std::span<const float> rows,
     block.want_logits = want_logits && first + n_now == n;
     logits = runner_.run(block).logits;
     n_past_ += static_cast<int>(n_now);
-    next_pos_ = positions[first + n_now - 1] + 1;
+    for (const kv::Position& p : positions.subspan(first, n_now)) {
+      next_pos_ = std::max({next_pos_, p.t + 1, p.h + 1, p.w + 1});
+    }
   }
   return logits;
 }

@@ -30,11 +30,12 @@ class Decoder {
 
   /// Appends tokens at the next positions, in blocks of `n_block` (0: one block).
   std::vector<float> decode(std::span<const int32_t> tokens, int n_block = 0);
-  /// The same for rows of embeddings, [n_embd, n], at `positions` (empty: consecutive ones).
+  /// The same for rows of embeddings, [n_embd, n], at `positions` (empty: consecutive ones). What
+  /// follows goes on behind the largest component.
   /// Without logits, the result is empty.
   std::vector<float> decode_embeddings(std::span<const float> rows,
-                                       std::span<const int32_t> positions = {}, int n_block = 0,
-                                       bool want_logits = true);
+                                       std::span<const kv::Position> positions = {},
+                                       int n_block = 0, bool want_logits = true);
   std::vector<int32_t> greedy(std::vector<float> logits, int n);
 
   /// K and V of all layers, the first n_past slots of each head, as they lie in memory.

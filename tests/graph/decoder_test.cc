@@ -41,6 +41,9 @@ constexpr double kAcrossBlocksNmse = 5e-5;
 // ... and 2.3e-4 with quantised weights, which also quantise the other operand of each product.
 constexpr double kAcrossBlocksNmseQuantised = 1e-3;
 
+// llama.cpp does not read the epsilon of qwen2vl's norms (below): one that changes no float.
+constexpr float kNoEps = 1e-30F;
+
 constexpr int kGreedySteps = 64;
 
 constexpr const char* kPrompt =
@@ -171,7 +174,7 @@ TEST_P(DecoderParity, LogitsOfEmbeddingsAreEqual) {
   const std::vector<float> rows = random_rows(100, GetParam().n_embd);
   const bool exact = output_is_exact(GetParam());
   EXPECT_TRUE(equal_logits(decoder.decode_embeddings(rows, {}, 7),
-                           oracle.decode_embeddings(rows, {}, 7), exact));
+                           oracle.decode_embeddings(rows, 7), exact));
   const std::vector<int32_t> tokens = oracle.tokenize("What is it?", false, true);
   EXPECT_TRUE(equal_logits(decoder.decode(tokens), oracle.decode(tokens), exact));
 }
@@ -201,6 +204,13 @@ INSTANTIATE_TEST_SUITE_P(
                       .tied = true},
         TinyTextModel{.arch = "qwen3", .n_head = 7, .n_head_kv = 1, .head_dim = 64},
         TinyTextModel{.arch = "qwen3", .n_head = 2, .n_head_kv = 1, .head_dim = 128, .qk_gain = 2},
+        TinyTextModel{.arch = "llama", .n_layer = 3},
+        TinyTextModel{.arch = "llama", .n_head = 9, .n_head_kv = 3, .head_dim = 32, .tied = true},
+        TinyTextModel{.arch = "llama", .n_head_kv = 4, .type = GGML_TYPE_Q8_0},
+        TinyTextModel{.arch = "qwen2vl", .n_layer = 3, .rms_eps = kNoEps},
+        TinyTextModel{
+            .arch = "qwen2vl", .n_embd = 256, .head_dim = 64, .rms_eps = kNoEps, .tied = true},
+        TinyTextModel{.arch = "qwen2vl", .n_head_kv = 4, .rms_eps = kNoEps, .type = GGML_TYPE_Q8_0},
         TinyTextModel{.arch = "qwen2", .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen3", .tied = true, .type = GGML_TYPE_F16},
         TinyTextModel{.arch = "qwen2", .tied = true, .type = GGML_TYPE_Q8_0},
@@ -215,10 +225,10 @@ INSTANTIATE_TEST_SUITE_P(
 // llama.cpp takes no gaps between positions, but it can forget tokens afterwards. With one layer,
 // keys and values do not depend on the tokens before, so that both must agree.
 TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
-  for (const char* arch : {"qwen2", "qwen3"}) {
+  for (const char* arch : {"llama", "qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
-    const TinyTextModel model = {.arch = arch, .n_layer = 1, .qk_gain = 2};
+    const TinyTextModel model = {.arch = arch, .n_layer = 1, .rms_eps = kNoEps, .qk_gain = 2};
     write_tiny_text(model, path);
     LlamaOracle oracle(path);
     const std::vector<float> rows = random_rows(100, model.n_embd);
@@ -229,9 +239,9 @@ TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
 
     std::vector<float> kept(rows.begin(), rows.begin() + 20 * model.n_embd);
     kept.insert(kept.end(), rows.begin() + 50 * model.n_embd, rows.end());
-    std::vector<int32_t> positions;
+    std::vector<kv::Position> positions;
     for (int32_t i = 0; i < 100; ++i) {
-      if (i < 20 || i >= 50) positions.push_back(i);
+      if (i < 20 || i >= 50) positions.push_back(kv::Position::sequential(i));
     }
     Decoder with_gap(path), without_gap(path);
     with_gap.decode_embeddings(kept, positions);
@@ -239,6 +249,24 @@ TEST(DecoderPositions, AGapEqualsTokensThatWereForgotten) {
     EXPECT_TRUE(nmse_at_most(with_gap.decode(tokens), want, kSameBlockNmse));
     EXPECT_GT(nmse(without_gap.decode(tokens), want), 10 * kSameBlockNmse);
   }
+}
+
+// Text at positions whose components are equal turns as in Qwen2, whose tensors these are. With an
+// epsilon that is large enough to see: llama.cpp's qwen2vl leaves it at 0, ours reads the file.
+TEST(Qwen2VLText, IsQwen2sText) {
+  constexpr float kEps = 0.1F;
+  const TempDir dir;
+  write_tiny_text({.arch = "qwen2", .n_layer = 3, .rms_eps = kEps}, dir.file("qwen2.gguf"));
+  write_tiny_text({.arch = "qwen2vl", .n_layer = 3, .rms_eps = kEps}, dir.file("qwen2vl.gguf"));
+  Decoder qwen2(dir.file("qwen2.gguf")), qwen2vl(dir.file("qwen2vl.gguf"));
+  const std::vector<int32_t> tokens = qwen2.model().vocab().tokenize(kPrompt, true);
+  const std::vector<float> got = qwen2vl.decode(tokens, 64);
+  EXPECT_TRUE(nmse_at_most(got, qwen2.decode(tokens, 64), 1e-9));
+
+  LlamaOracle oracle(dir.file("qwen2.gguf")), without_eps(dir.file("qwen2vl.gguf"));
+  EXPECT_TRUE(nmse_at_most(got, oracle.decode(tokens, 64), 1e-9));
+  // When this fails, llama.cpp reads it: then kNoEps can go.
+  EXPECT_GT(nmse(without_eps.decode(tokens, 64), got), 1e-4);
 }
 
 struct CacheTypes {
@@ -253,12 +281,16 @@ class CacheParity : public testing::TestWithParam<std::tuple<CacheTypes, int>> {
 
 TEST_P(CacheParity, LogitsAndAnswersAreEqual) {
   const auto& [types, head_dim] = GetParam();
-  for (const char* arch : {"qwen2", "qwen3"}) {
+  for (const char* arch : {"llama", "qwen2", "qwen2vl", "qwen3"}) {
     const TempDir dir;
     const std::string path = dir.file("text.gguf");
-    write_tiny_text(
-        {.arch = arch, .n_embd = 4 * head_dim, .n_head = 4, .n_head_kv = 2, .head_dim = head_dim},
-        path);
+    write_tiny_text({.arch = arch,
+                     .n_embd = 4 * head_dim,
+                     .n_head = 4,
+                     .n_head_kv = 2,
+                     .head_dim = head_dim,
+                     .rms_eps = kNoEps},
+                    path);
     const bool f32 = types.k == CacheType::kF32;
     LlamaOracle oracle(
         path, {.type_k = to_ggml(types.k), .type_v = to_ggml(types.v), .flash_attn = !f32});

@@ -40,6 +40,16 @@ const TinyTextModel kQwen3 = {.arch = "qwen3",
                               .seed = 4,
                               .qk_gain = 1.5F};
 
+// With M-RoPE: the picture's tokens share their temporal position.
+const TinyTextModel kQwen2VL = {.arch = "qwen2vl",
+                                .n_embd = 64,
+                                .n_head = 2,
+                                .n_head_kv = 1,
+                                .head_dim = 32,
+                                .n_ff = 64,
+                                .seed = 5,
+                                .qk_gain = 1.5F};
+
 constexpr int kWindow = 8;
 constexpr int kAll = 1000;  // a block that holds any prompt of these tests
 constexpr int kBlockSizes[] = {1, 3, 7, 64, kAll};
@@ -59,6 +69,7 @@ struct World {
 };
 constexpr World kWorlds[] = {{"qwen2_f16", &kQwen2, CacheType::kF16},
                              {"qwen2_q8_0", &kQwen2, CacheType::kQ8_0},
+                             {"qwen2vl_f16", &kQwen2VL, CacheType::kF16},
                              {"qwen3_f16", &kQwen3, CacheType::kF16},
                              {"qwen3_q8_0", &kQwen3, CacheType::kQ8_0}};
 
@@ -491,10 +502,14 @@ TEST(Observing, IsWhatStandsForTheQuestion) {
   EXPECT_THAT(policy.n_observed, testing::ElementsAre(5));
 }
 
+class ObservingPosition : public testing::TestWithParam<const TinyTextModel*> {};
+INSTANTIATE_TEST_SUITE_P(Models, ObservingPosition, testing::Values(&kQwen3, &kQwen2VL),
+                         [](const auto& model) { return model.param->arch; });
+
 // Right behind the block is where the question truly stands only when the block is the last before
 // it.
-TEST(Observing, FromTheTruePositionOrFromBehindTheBlock) {
-  TinyWorld world(kQwen3);
+TEST_P(ObservingPosition, FromTheTruePositionOrFromBehindTheBlock) {
+  TinyWorld world(*GetParam());
   const auto scores_of = [&](ProxyPosition position, int n_rows) {
     const auto policy = kv::make_policy("snapkv", {});
     RecordingPolicy recording(*policy);
@@ -556,7 +571,7 @@ class ContextFree : public testing::TestWithParam<World> {
   TinyWorld world_ = TinyWorld(*GetParam().tiny);
 };
 
-INSTANTIATE_TEST_SUITE_P(Worlds, ContextFree, testing::Values(kWorlds[0], kWorlds[3]),
+INSTANTIATE_TEST_SUITE_P(Worlds, ContextFree, testing::Values(kWorlds[0], kWorlds[2], kWorlds[4]),
                          [](const auto& world) { return std::string(world.param.name); });
 
 TEST_P(ContextFree, AGivenScoreKeepsTheGlobalBest) {

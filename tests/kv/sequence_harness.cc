@@ -58,19 +58,21 @@ void GivenScorePolicy::score(const kv::LayerSlots& layer,
 }
 
 TinyWorld::TinyWorld(const TinyTextModel& tiny, int n_tiles)
-    : model_(load(tiny)), backends_(model::Device::cpu(), /*n_threads=*/1) {
+    : model_(load(tiny)),
+      backends_(model::Device::cpu(), /*n_threads=*/1),
+      prompt_(model_.config().has_mrope() ? engine::PositionRule::kMultimodal
+                                          : engine::PositionRule::kSequential) {
   Rng rng(7);
   prompt_.add_text(some_tokens(rng, 6));
   prompt_.add_marker(some_tokens(rng, 1), /*binds_next=*/true);
+  engine::VisualLayout picture;
   for (int tile = 0; tile < n_tiles; ++tile) {
-    prompt_.add_visual({.image = 0,
-                        .unit = tile,
-                        .n_grid_rows = kTileRows,
-                        .n_grid_cols = kTileCols,
-                        .plane = 0,
-                        .grid_h0 = tile / 2 * kTileRows,
-                        .grid_w0 = tile % 2 * kTileCols});
+    picture.units.push_back({.n_grid_rows = kTileRows,
+                             .n_grid_cols = kTileCols,
+                             .grid_h0 = tile / 2 * kTileRows,
+                             .grid_w0 = tile % 2 * kTileCols});
   }
+  prompt_.add_medium(picture);
   prompt_.add_marker(some_tokens(rng, 1), /*binds_next=*/false);
   prompt_.add_text(some_tokens(rng, 9));
 
@@ -78,7 +80,7 @@ TinyWorld::TinyWorld(const TinyTextModel& tiny, int n_tiles)
   const graph::BlockRunner runner(model_, backends_, unused);
   const auto n_embd = static_cast<size_t>(model_.config().n_embd);
   for (const engine::Piece& piece : prompt_.pieces()) {
-    std::vector<int32_t> positions;
+    std::vector<kv::Position> positions;
     for (int i = 0; i < piece.n_tokens(); ++i) positions.push_back(prompt_.position(piece, i));
     rows_.append(piece.kind == engine::PieceKind::kVisual
                      ? draw_normal(rng, n_embd * positions.size())
@@ -150,7 +152,8 @@ const std::vector<float>& PromptRun::finish() {
 
 const std::vector<float>& PromptRun::generate(model::Token token, int n_recent) {
   const auto position = static_cast<int32_t>(world_.prompt().next_position() + n_generated_);
-  const engine::Rows row = {sequence_->runner().embed(std::span(&token, 1)), {position}};
+  const engine::Rows row = {sequence_->runner().embed(std::span(&token, 1)),
+                            {kv::Position::sequential(position)}};
   const int n_past = sequence_->n_held() + 1;
   logits_ = sequence_->append_generated(
       row, n_past >= plan_.n_decode_limit ? plan_.n_decode_keep : n_past, n_recent);

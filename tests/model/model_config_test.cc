@@ -56,10 +56,14 @@ class ModelConfigTest : public testing::Test {
 };
 
 const TinyTextModel kQwen3 = {};
+const TinyTextModel kLlama = {.arch = "llama"};
 const TinyTextModel kQwen2 = {.arch = "qwen2"};
+const TinyTextModel kQwen2VL = {.arch = "qwen2vl"};
 // For tests that go through all tensors.
 const TinyTextModel kOneLayer[] = {{.arch = "qwen3", .n_layer = 1},
-                                   {.arch = "qwen2", .n_layer = 1}};
+                                   {.arch = "qwen2", .n_layer = 1},
+                                   {.arch = "qwen2vl", .n_layer = 1},
+                                   {.arch = "llama", .n_layer = 1}};
 
 TEST_F(ModelConfigTest, ReadsWhatTheFileSays) {
   const ModelConfig config = read(
@@ -86,6 +90,65 @@ TEST_F(ModelConfigTest, ReadsWhatTheFileSays) {
   EXPECT_EQ(tied.architecture, Architecture::kQwen2);
   EXPECT_TRUE(tied.tied_embeddings);
   EXPECT_FALSE(tied.has_chat_template);
+  EXPECT_FALSE(tied.has_mrope());
+}
+
+TEST_F(ModelConfigTest, ReadsMRopeSections) {
+  using Sections = std::array<int, 4>;
+  const ModelConfig config = read({.arch = "qwen2vl", .n_embd = 512, .head_dim = 128});
+  EXPECT_EQ(config.architecture, Architecture::kQwen2VL);
+  EXPECT_TRUE(config.has_mrope());
+  EXPECT_EQ(config.rope_sections, (Sections{16, 24, 24, 0}));  // as published
+  EXPECT_EQ(read({.arch = "qwen2vl", .rope_sections = {8, 0, 0, 0}}).rope_sections,
+            (Sections{8, 0, 0, 0}));
+  EXPECT_EQ(read({.arch = "qwen2vl", .rope_sections = {0, 0, 8, 0}}).rope_sections,
+            (Sections{0, 0, 8, 0}));
+  EXPECT_EQ(
+      read(kQwen2VL,
+           {.set_keys = {{"qwen2vl.rope.dimension_sections", std::vector<uint32_t>{4, 2, 2, 0}}}})
+          .rope_sections,
+      (Sections{4, 2, 2, 0}));
+}
+
+TEST_F(ModelConfigTest, MRopeSectionsAreChecked) {
+  const std::string key = "qwen2vl.rope.dimension_sections";
+  std::vector<Case> cases = {
+      {"none", {.omit_keys = {key}}, ErrorCode::kCorrupt, {key, "4 numbers", "got 0"}},
+      {"a number", {.set_keys = {{key, uint32_t{2}}}}, ErrorCode::kCorrupt, {key, "array", "u32"}},
+      {"floats",
+       {.set_keys = {{key, std::vector<float>{2, 3, 3, 0}}}},
+       ErrorCode::kCorrupt,
+       {key, "integers"}},
+      {"strings",
+       {.set_keys = {{key, std::vector<std::string>{"2", "3", "3", "0"}}}},
+       ErrorCode::kCorrupt,
+       {key, "integers"}},
+      {"a fourth component",
+       {.set_keys = {{key, std::vector<int32_t>{2, 2, 2, 2}}}},
+       ErrorCode::kUnsupported,
+       {key, "fourth", "got 2"}}};
+  for (const size_t n : {0U, 1U, 3U, 5U, 100000U}) {
+    cases.push_back({std::to_string(n) + " numbers",
+                     {.set_keys = {{key, std::vector<int32_t>(n, 2)}}},
+                     ErrorCode::kCorrupt,
+                     {key, "4 numbers", "got " + std::to_string(n)}});
+  }
+  const auto kMin = std::numeric_limits<int32_t>::min(), kBig = std::numeric_limits<int32_t>::max();
+  for (const std::vector<int32_t>& sections : {std::vector<int32_t>{2, 3, 2, 0},
+                                               {2, 3, 4, 0},
+                                               {0, 0, 0, 0},
+                                               {-1, 5, 4, 0},
+                                               {9, -1, 0, 0},
+                                               {kBig, kBig, 10, 0},
+                                               {kBig, 1, 8, kMin},
+                                               {kMin, kBig, 9, 0},
+                                               {4, 4, 4, -4}}) {
+    cases.push_back({std::to_string(sections[0]),
+                     {.set_keys = {{key, sections}}},
+                     ErrorCode::kCorrupt,
+                     {key, "8 frequency pairs", std::to_string(sections[1])}});
+  }
+  expect_refused(kQwen2VL, cases);
 }
 
 TEST_F(ModelConfigTest, LayersMayEachStateTheSame) {
@@ -123,7 +186,7 @@ TEST_F(ModelConfigTest, RopeScalingIsReadAsLibllamaReadsIt) {
 }
 
 TEST_F(ModelConfigTest, AnotherArchitectureIsNamed) {
-  for (const std::string arch : {"llama", "", "gemma3"}) {
+  for (const std::string arch : {"phi3", "", "gemma3", "qwen3vl"}) {
     SCOPED_TRACE(arch);
     expect_error(
         [&] {
@@ -132,7 +195,6 @@ TEST_F(ModelConfigTest, AnotherArchitectureIsNamed) {
         ErrorCode::kUnsupported,
         {path_, "general.architecture", supported_architectures(), "got " + arch});
   }
-  expect_error([&] { read({.arch = "llama"}); }, ErrorCode::kUnsupported, {path_, "llama"});
   expect_error(
       [&] {
         read(kQwen3, {.set_keys = {{"general.architecture", uint32_t{3}}}});
@@ -140,7 +202,7 @@ TEST_F(ModelConfigTest, AnotherArchitectureIsNamed) {
       ErrorCode::kCorrupt, {path_, "general.architecture", "string", "u32"});
   expect_error([&] { read(kQwen3, {.omit_keys = {"general.architecture"}}); }, ErrorCode::kCorrupt,
                {path_, "general.architecture", "none"});
-  EXPECT_EQ(supported_architectures(), "qwen2, qwen3");
+  EXPECT_EQ(supported_architectures(), "llama, qwen2, qwen2vl, qwen3");
 }
 
 TEST_F(ModelConfigTest, AProjectorInPlaceOfTheTextModelIsNamed) {
@@ -216,7 +278,7 @@ TEST_F(ModelConfigTest, ATensorThatTheGraphWouldLeaveOutIsRefused) {
       {.name = "blk.2.attn_norm.weight", .ne = {64}},
       {.name = "blk.0.ffn_gate_exps.weight", .ne = {64, 128, 2}},
       {.name = "cls.output.weight", .ne = {64, 2}}};
-  for (const TinyTextModel& model : {kQwen3, kQwen2}) {
+  for (const TinyTextModel& model : {kQwen3, kQwen2, kQwen2VL, kLlama}) {
     for (const test::PlannedTensor& tensor : others) {
       SCOPED_TRACE(model.arch + " " + tensor.name);
       expect_error([&] { read(model, {.add_tensors = {tensor}}); }, ErrorCode::kUnsupported,
@@ -232,7 +294,7 @@ TEST_F(ModelConfigTest, ATensorThatTheGraphWouldLeaveOutIsRefused) {
 // Every required key: absent, of another type, and with values that libllama or ggml would assert
 // on, or compute nonsense with.
 TEST_F(ModelConfigTest, EveryNumberIsChecked) {
-  for (const TinyTextModel& model : {kQwen3, kQwen2}) {
+  for (const TinyTextModel& model : {kQwen3, kQwen2, kQwen2VL, kLlama}) {
     const std::string arch = model.arch + ".";
     std::vector<Case> cases;
     const auto refuse = [&](const std::string& key, const GgufValue& value, ErrorCode code,
@@ -344,6 +406,14 @@ TEST_F(ModelConfigTest, NumbersThatContradictTheTensorsAreRefused) {
       [&] {
         read(kQwen2, {.set_keys = {{"qwen2.attention.key_length", uint32_t{32}},
                                    {"qwen2.attention.value_length", uint32_t{32}}}});
+      },
+      ErrorCode::kCorrupt, {path_, "4 heads of 32", "64"});
+  expect_error(
+      [&] {
+        read(kQwen2VL,
+             {.set_keys = {{"qwen2vl.attention.key_length", uint32_t{32}},
+                           {"qwen2vl.attention.value_length", uint32_t{32}},
+                           {"qwen2vl.rope.dimension_sections", std::vector<int32_t>{4, 6, 6, 0}}}});
       },
       ErrorCode::kCorrupt, {path_, "4 heads of 32", "64"});
   expect_error(

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -161,28 +160,55 @@ void run_text(const std::string& path) {
   kv::KvCache cache(model, static_cast<int>(tokens.size()), CacheType::kF16, CacheType::kF16);
   graph::BlockRunner runner(model, backends, cache);
   const std::vector<float> rows = runner.embed(tokens);
-  std::vector<int32_t> positions(tokens.size());
-  std::iota(positions.begin(), positions.end(), 0);
+  std::vector<kv::Position> positions;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    positions.push_back(kv::Position::sequential(static_cast<int32_t>(i)));
+  }
   const auto result = runner.run({.embeddings = rows, .positions = positions, .want_logits = true});
   EXPECT_EQ(static_cast<int>(result.logits.size()), model.config().n_vocab);
 }
 
+/// Encodes what the file's tower takes: one tile, or a picture with windows of every shape.
+size_t run_vision(const std::string& path, const model::Backends& backends) {
+  vision::Encoder encoder(path, backends);
+  if (encoder.config().is_internvl()) {
+    const int side = encoder.config().internvl().tile_size;
+    const size_t n_bytes = 3 * static_cast<size_t>(side) * static_cast<size_t>(side);
+    const media::Rgb8 tile = {side, side, std::vector<uint8_t>(n_bytes, 100)};
+    return encoder.encode({&tile, 1}).size();
+  }
+  constexpr int kTokens = 5;
+  const int side = kTokens * encoder.config().token_size();
+  const size_t n_bytes = 3 * static_cast<size_t>(side) * static_cast<size_t>(side);
+  const media::Rgb8 picture = {side, side, std::vector<uint8_t>(n_bytes, 100)};
+  media::FrameBands bands(picture);
+  media::PixelBands* const frame = &bands;
+  return encoder
+      .encode({.first_row = 0, .n_rows = kTokens, .n_cols = kTokens}, {&frame, 1}, /*group=*/128,
+              {})
+      .size();
+}
+
 TEST(Mutation, DamagedTextModelsLoadOrAreRefused) {
-  const std::vector<std::string> other_keys = {"rope.dimension_count", "rope.scaling.type",
-                                               "rope.scaling.factor",  "rope.scale_linear",
-                                               "expert_count",         "attention.sliding_window",
-                                               "attention.causal",     "attention.head_count_kv",
-                                               "pooling_type",         "vocab_size",
-                                               "embedding_length_out", "nextn_predict_layers"};
+  const std::vector<std::string> other_keys = {"rope.dimension_count",   "rope.scaling.type",
+                                               "rope.scaling.factor",    "rope.scale_linear",
+                                               "expert_count",           "attention.sliding_window",
+                                               "attention.causal",       "attention.head_count_kv",
+                                               "pooling_type",           "vocab_size",
+                                               "embedding_length_out",   "nextn_predict_layers",
+                                               "rope.dimension_sections"};
   const test::TempDir dir;
   const std::string path = dir.file("text.gguf");
   Mutator mutator(/*seed=*/1);
   Tally tally;
-  const int n = rounds(300);
+  const int n = rounds(600);
   for (int i = 0; i < n; ++i) {
     SCOPED_TRACE(i);
     const test::TinyTextModel model = {
-        .arch = i % 2 == 0 ? "qwen3" : "qwen2", .n_layer = 1, .n_ff = 64, .tied = i % 3 == 0};
+        .arch = mutator.pick<std::string>({"qwen3", "qwen2", "qwen2vl", "llama"}),
+        .n_layer = 1,
+        .n_ff = 64,
+        .tied = i % 3 == 0};
     std::vector<std::string> keys = {"tokenizer.ggml.unknown_token_id",
                                      "tokenizer.ggml.eot_token_id", "tokenizer.ggml.scores",
                                      "split.count", "tokenizer.ggml.add_eos_token"};
@@ -211,15 +237,33 @@ TEST(Mutation, DamagedProjectorsLoadOrAreRefused) {
     const test::GgufPlan plan = plan_tiny_vision(vision);
     write_gguf(plan, mutator.mutations(plan, keys), path);
     mutator.damage_bytes(path);
-    attempt(
-        [&] {
-          vision::Encoder encoder(path, backends);
-          const int side = encoder.config().tile_size;
-          const size_t n_bytes = 3 * static_cast<size_t>(side) * static_cast<size_t>(side);
-          const media::Rgb8 tile = {side, side, std::vector<uint8_t>(n_bytes, 100)};
-          EXPECT_FALSE(encoder.encode({&tile, 1}).empty());
-        },
-        tally);
+    attempt([&] { EXPECT_GT(run_vision(path, backends), 0U); }, tally);
+  }
+  EXPECT_GT(tally.loaded, n / 50);
+  EXPECT_GT(tally.refused, n / 4);
+}
+
+TEST(Mutation, DamagedNativeSizeProjectorsLoadOrAreRefused) {
+  const std::vector<std::string> keys = {"clip.use_gelu",
+                                         "clip.vision.attention.head_count_kv",
+                                         "clip.vision.window_size",
+                                         "clip.has_audio_encoder",
+                                         "clip.vision.projector_type",
+                                         "clip.vision.image_max_pixels",
+                                         "clip.vision.image_min_pixels",
+                                         "clip.vision.spatial_merge_size"};
+  const test::TempDir dir;
+  const std::string path = dir.file("mmproj.gguf");
+  const model::Backends backends(model::Device::cpu(), /*n_threads=*/1);
+  Mutator mutator(/*seed=*/3);
+  Tally tally;
+  const int n = rounds(300);
+  for (int i = 0; i < n; ++i) {
+    SCOPED_TRACE(i);
+    const test::GgufPlan plan = test::plan_tiny_qwen_vision({.n_layer = 2});
+    write_gguf(plan, mutator.mutations(plan, keys), path);
+    mutator.damage_bytes(path);
+    attempt([&] { EXPECT_GT(run_vision(path, backends), 0U); }, tally);
   }
   EXPECT_GT(tally.loaded, n / 50);
   EXPECT_GT(tally.refused, n / 4);
@@ -231,7 +275,7 @@ TEST(Mutation, EveryTensorTypeComputesOrIsRefused) {
   const test::TempDir dir;
   const std::string path = dir.file("model.gguf");
   const model::Backends backends(model::Device::cpu(), /*n_threads=*/1);
-  Tally text, vision;
+  Tally text, vision, native_size;
   for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
     const auto type = static_cast<ggml_type>(i);
     if (ggml_blck_size(type) == 0) continue;  // removed from the format
@@ -253,17 +297,21 @@ TEST(Mutation, EveryTensorTypeComputesOrIsRefused) {
       }
     }
     write_tiny_vision(tower, path, mutations);
-    attempt(
-        [&] {
-          vision::Encoder encoder(path, backends);
-          const media::Rgb8 tile = {56, 56, std::vector<uint8_t>(3 * 56 * 56, 100)};
-          EXPECT_FALSE(encoder.encode({&tile, 1}).empty());
-        },
-        vision);
+    attempt([&] { EXPECT_GT(run_vision(path, backends), 0U); }, vision);
+
+    mutations = {.data = test::GgufMutations::Data::kSparse};
+    const test::TinyQwenVision native = {
+        .n_embd = 256, .n_layer = 2, .n_ff = 512, .projection_dim = 256};
+    for (const test::PlannedTensor& tensor : plan_tiny_qwen_vision(native).tensors) {
+      if (tensor.ne.size() == 2) mutations.retype_tensors[tensor.name] = type;
+    }
+    write_tiny_qwen_vision(native, path, mutations);
+    attempt([&] { EXPECT_GT(run_vision(path, backends), 0U); }, native_size);
   }
   EXPECT_GT(text.loaded, 10);
   EXPECT_GT(text.refused, 4);
   EXPECT_EQ(text.loaded, vision.loaded);
+  EXPECT_EQ(text.loaded, native_size.loaded);
 }
 
 }  // namespace

@@ -63,27 +63,27 @@ TEST_F(VisionConfigTest, ReadsWhatTheFileSays) {
                                     .max_tiles = 9});
   EXPECT_EQ(config.projector_type, "internvl");
   EXPECT_EQ(config.name, "tiny random internvl");
-  EXPECT_EQ(config.tile_size, 84);
+  EXPECT_EQ(config.internvl().tile_size, 84);
   EXPECT_EQ(config.patch_size, 14);
   EXPECT_EQ(config.n_embd, 64);
   EXPECT_EQ(config.n_layer, 3);
   EXPECT_EQ(config.n_head, 4);
   EXPECT_EQ(config.n_ff, 96);
-  EXPECT_EQ(config.scale_factor, 2);
+  EXPECT_EQ(config.internvl().scale_factor, 2);
   EXPECT_EQ(config.n_embd_out, 32);
   EXPECT_FLOAT_EQ(config.norm_eps, 1e-6F);
   EXPECT_THAT(config.image_mean, testing::ElementsAre(0.485F, 0.456F, 0.406F));
   EXPECT_THAT(config.image_std, testing::ElementsAre(0.229F, 0.224F, 0.225F));
-  EXPECT_EQ(config.min_tiles, 2);
-  EXPECT_EQ(config.max_tiles, 9);
-  EXPECT_FALSE(config.rms_norm);
-  EXPECT_FALSE(config.qk_norm);
+  EXPECT_EQ(config.internvl().min_tiles, 2);
+  EXPECT_EQ(config.internvl().max_tiles, 9);
+  EXPECT_FALSE(config.internvl().rms_norm);
+  EXPECT_FALSE(config.internvl().qk_norm);
   EXPECT_EQ(config.n_patches(), 36);
   EXPECT_EQ(config.tokens_per_tile(), 9);
 
   const VisionConfig rms = read(kRmsForm);
-  EXPECT_TRUE(rms.rms_norm);
-  EXPECT_TRUE(rms.qk_norm);
+  EXPECT_TRUE(rms.internvl().rms_norm);
+  EXPECT_TRUE(rms.internvl().qk_norm);
 }
 
 TEST_F(VisionConfigTest, WhatMayBeAbsentHasADefault) {
@@ -92,8 +92,8 @@ TEST_F(VisionConfigTest, WhatMayBeAbsentHasADefault) {
            {.set_keys = {{"clip.vision.projector_type", "internvl"}},
             .omit_keys = {"clip.vision.preproc_min_tiles", "clip.vision.preproc_max_tiles",
                           "clip.projector_type", "clip.vision.projection_dim", "general.name"}});
-  EXPECT_EQ(config.min_tiles, 1);
-  EXPECT_EQ(config.max_tiles, 12);
+  EXPECT_EQ(config.internvl().min_tiles, 1);
+  EXPECT_EQ(config.internvl().max_tiles, 12);
 }
 
 TEST_F(VisionConfigTest, ATextModelInPlaceOfTheProjectorIsNamed) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "base/check.h"
 #include "support/compare.h"
@@ -67,20 +66,40 @@ std::string LlamaOracle::detokenize(std::span<const int32_t> tokens) const {
   return text;
 }
 
+bool LlamaOracle::has_mrope() const {
+  return llama_model_rope_type(model_.get()) == LLAMA_ROPE_TYPE_MROPE;
+}
+
+std::vector<LlamaOracle::Position> LlamaOracle::consecutive_positions(size_t n) const {
+  std::vector<Position> positions;
+  for (size_t i = 0; i < n; ++i) {
+    const int32_t p = next_pos_ + static_cast<int32_t>(i);
+    positions.push_back({p, p, p});
+  }
+  return positions;
+}
+
 template <typename SetInput>
-void LlamaOracle::run_blocks(int n, std::span<const int32_t> positions, int n_block,
-                             SetInput set_input) {
+void LlamaOracle::run_blocks(std::span<const Position> positions, int n_block, SetInput set_input) {
+  const int n = static_cast<int>(positions.size());
   if (n_block == 0) n_block = options_.n_batch;
   PLATEAU_CHECK(n > 0 && n_block > 0 && n_block <= options_.n_batch);
-  PLATEAU_CHECK(static_cast<int>(positions.size()) == n);
   tap_->clear();
   for (int first = 0; first < n; first += n_block) {
     const int n_now = std::min(n_block, n - first);
-    std::vector<llama_pos> pos(positions.begin() + first, positions.begin() + first + n_now);
-    std::vector<int32_t> n_seq_id(pos.size(), 1);
+    // All t, then all h, all w and all of a fourth that is unused; without M-RoPE, the t alone.
+    std::vector<llama_pos> pos(4 * static_cast<size_t>(n_now), 0);
+    for (size_t i = 0; i < static_cast<size_t>(n_now); ++i) {
+      const Position& p = positions[static_cast<size_t>(first) + i];
+      pos[i] = p.t;
+      pos[static_cast<size_t>(n_now) + i] = p.h;
+      pos[2 * static_cast<size_t>(n_now) + i] = p.w;
+      next_pos_ = std::max({next_pos_, p.t + 1, p.h + 1, p.w + 1});
+    }
+    std::vector<int32_t> n_seq_id(static_cast<size_t>(n_now), 1);
     llama_seq_id sequence = 0;
-    std::vector<llama_seq_id*> seq_id(pos.size(), &sequence);
-    std::vector<int8_t> logits(pos.size(), 0);
+    std::vector<llama_seq_id*> seq_id(n_seq_id.size(), &sequence);
+    std::vector<int8_t> logits(n_seq_id.size(), 0);
     logits.back() = 1;
     llama_batch batch = {};
     batch.n_tokens = n_now;
@@ -96,7 +115,6 @@ void LlamaOracle::run_blocks(int n, std::span<const int32_t> positions, int n_bl
           "[llama_oracle] expected llama_decode to take {} tokens at position {}, got {}: {}",
           n_now, pos.front(), status, captured_llama_log());
     }
-    next_pos_ = pos.back() + 1;
   }
   const float* last = llama_get_logits_ith(context_.get(), -1);
   last_logits_.assign(last, last + n_vocab());
@@ -104,25 +122,32 @@ void LlamaOracle::run_blocks(int n, std::span<const int32_t> positions, int n_bl
 
 std::vector<float> LlamaOracle::decode(std::span<const int32_t> tokens, int n_block) {
   std::vector<int32_t> input(tokens.begin(), tokens.end());
-  std::vector<int32_t> positions(tokens.size());
-  std::iota(positions.begin(), positions.end(), next_pos_);
-  run_blocks(static_cast<int>(input.size()), positions, n_block,
+  run_blocks(consecutive_positions(input.size()), n_block,
              [&](llama_batch& batch, int first) { batch.token = input.data() + first; });
   return last_logits_;
 }
 
-std::vector<float> LlamaOracle::decode_embeddings(std::span<const float> rows,
-                                                  std::span<const int32_t> positions, int n_block) {
+std::vector<float> LlamaOracle::decode_rows(std::span<const float> rows,
+                                            std::span<const Position> positions, int n_block) {
   const size_t width = static_cast<size_t>(n_embd());
-  PLATEAU_CHECK(rows.size() % width == 0);
+  PLATEAU_CHECK(rows.size() == positions.size() * width);
   std::vector<float> input(rows.begin(), rows.end());
-  std::vector<int32_t> consecutive(rows.size() / width);
-  std::iota(consecutive.begin(), consecutive.end(), next_pos_);
-  run_blocks(static_cast<int>(consecutive.size()), positions.empty() ? consecutive : positions,
-             n_block, [&](llama_batch& batch, int first) {
-               batch.embd = input.data() + static_cast<size_t>(first) * width;
-             });
+  run_blocks(positions, n_block, [&](llama_batch& batch, int first) {
+    batch.embd = input.data() + static_cast<size_t>(first) * width;
+  });
   return last_logits_;
+}
+
+std::vector<float> LlamaOracle::decode_embeddings(std::span<const float> rows, int n_block) {
+  return decode_rows(rows, consecutive_positions(rows.size() / static_cast<size_t>(n_embd())),
+                     n_block);
+}
+
+std::vector<float> LlamaOracle::decode_embeddings_at(std::span<const float> rows,
+                                                     std::span<const Position> positions,
+                                                     int n_block) {
+  PLATEAU_CHECK(has_mrope());
+  return decode_rows(rows, positions, n_block);
 }
 
 std::vector<int32_t> LlamaOracle::greedy(int n) {
@@ -137,7 +162,8 @@ std::vector<int32_t> LlamaOracle::greedy(int n) {
 
 void LlamaOracle::remove(int32_t pos0, int32_t pos1) {
   PLATEAU_CHECK(llama_memory_seq_rm(llama_get_memory(context_.get()), /*seq_id=*/0, pos0, pos1));
-  next_pos_ = llama_memory_seq_pos_max(llama_get_memory(context_.get()), /*seq_id=*/0) + 1;
+  const int32_t last = llama_memory_seq_pos_max(llama_get_memory(context_.get()), /*seq_id=*/0);
+  next_pos_ = has_mrope() ? std::max(next_pos_, last + 1) : last + 1;
 }
 
 void LlamaOracle::clear() {

@@ -45,16 +45,26 @@ class LlamaOracle {
   /// Returns the logits of the last one, [n_vocab].
   std::vector<float> decode(std::span<const int32_t> tokens, int n_block = 0);
 
-  /// The same for rows of embeddings, [n_embd, n]. `positions` holds n ascending positions from
-  /// next_pos() on; empty: consecutive ones.
-  std::vector<float> decode_embeddings(std::span<const float> rows,
-                                       std::span<const int32_t> positions = {}, int n_block = 0);
+  /// The same for rows of embeddings, [n_embd, n], at consecutive positions.
+  std::vector<float> decode_embeddings(std::span<const float> rows, int n_block = 0);
+
+  /// Where a row stands for a model with M-RoPE: time, row, column.
+  struct Position {
+    int32_t t = 0;
+    int32_t h = 0;
+    int32_t w = 0;
+  };
+  /// The same at given positions, in llama.cpp's order (by t, then h, then w), from next_pos() on.
+  /// What follows goes on behind the largest component, as libmtmd does it. REQUIRES: M-RoPE.
+  std::vector<float> decode_embeddings_at(std::span<const float> rows,
+                                          std::span<const Position> positions, int n_block = 0);
 
   /// Continues greedily for n tokens after the last decode; stops at no token.
   std::vector<int32_t> greedy(int n);
 
-  /// Forgets positions [pos0, pos1). A sequence goes on at its last remaining position + 1, so an
-  /// eviction must leave the last token.
+  /// Forgets positions [pos0, pos1); with M-RoPE, all tokens whose t is one of them. A sequence
+  /// goes on where it would have: llama.cpp wants that to be its last remaining position + 1
+  /// (M-RoPE: or more), so an eviction must leave the last token.
   void remove(int32_t pos0, int32_t pos1);
   void clear();
   int32_t next_pos() const { return next_pos_; }
@@ -69,10 +79,14 @@ class LlamaOracle {
   struct ContextDeleter {
     void operator()(llama_context* context) const { llama_free(context); }
   };
-  // Cuts n items into blocks and runs them; `set_input` points the batch at items [first, first +
-  // n).
+  bool has_mrope() const;
+  // Cuts the items into blocks and runs them; `set_input` points the batch at those from `first`
+  // on.
   template <typename SetInput>
-  void run_blocks(int n, std::span<const int32_t> positions, int n_block, SetInput set_input);
+  void run_blocks(std::span<const Position> positions, int n_block, SetInput set_input);
+  std::vector<Position> consecutive_positions(size_t n) const;
+  std::vector<float> decode_rows(std::span<const float> rows, std::span<const Position> positions,
+                                 int n_block);
 
   LlamaOracleOptions options_;
   std::unique_ptr<TensorTap> tap_;  // outlives the context, which holds its address

@@ -38,6 +38,8 @@ MtmdOracle::MtmdOracle(const std::string& text_path, const std::string& mmproj_p
   params.n_threads = options.n_threads;
   params.flash_attn_type =
       options.flash_attn ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (options.image_min_tokens > 0) params.image_min_tokens = options.image_min_tokens;
+  if (options.image_max_tokens > 0) params.image_max_tokens = options.image_max_tokens;
   params.cb_eval = TensorTap::callback;
   params.cb_eval_user_data = tap_.get();
   context_.reset(mtmd_init_from_file(mmproj_path.c_str(), model_.get(), params));
@@ -49,7 +51,8 @@ MtmdOracle::MtmdOracle(const std::string& text_path, const std::string& mmproj_p
 }
 
 mtmd::input_chunks_ptr MtmdOracle::tokenize(const std::string& prompt,
-                                            std::span<const RgbPicture> pictures) const {
+                                            std::span<const RgbPicture> pictures,
+                                            bool is_film) const {
   std::vector<mtmd::bitmap_ptr> owned;
   std::vector<const mtmd_bitmap*> bitmaps;
   for (const RgbPicture& picture : pictures) {
@@ -58,6 +61,7 @@ mtmd::input_chunks_ptr MtmdOracle::tokenize(const std::string& prompt,
     owned.emplace_back(mtmd_bitmap_init(static_cast<uint32_t>(picture.width),
                                         static_cast<uint32_t>(picture.height),
                                         picture.pixels.data()));
+    mtmd_bitmap_set_mergeable(owned.back().get(), is_film);
     bitmaps.push_back(owned.back().get());
   }
   const mtmd_input_text text = {prompt.data(), prompt.size(), /*add_special=*/false,
@@ -91,6 +95,30 @@ std::vector<MtmdOracle::Chunk> MtmdOracle::chunks(const std::string& prompt,
   return result;
 }
 
+MtmdOracle::Fed MtmdOracle::feed(const std::string& prompt,
+                                 std::span<const RgbPicture> pictures) const {
+  const mtmd::input_chunks_ptr input = tokenize(prompt, pictures);
+  Fed fed;
+  int32_t& next = fed.next_position;
+  for (size_t i = 0; i < mtmd_input_chunks_size(input.get()); ++i) {
+    const mtmd_input_chunk* chunk = mtmd_input_chunks_get(input.get(), i);
+    if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT) {
+      size_t n = 0;
+      const llama_token* ids = mtmd_input_chunk_get_tokens_text(chunk, &n);
+      for (size_t j = 0; j < n; ++j, ++next) fed.tokens.push_back({ids[j], next, next, next});
+      continue;
+    }
+    const mtmd_image_tokens* picture = mtmd_input_chunk_get_tokens_image(chunk);
+    for (size_t j = 0; j < mtmd_image_tokens_get_n_tokens(picture); ++j) {
+      const mtmd_decoder_pos p = mtmd_image_tokens_get_decoder_pos(picture, next, j);
+      fed.tokens.push_back(
+          {-1, static_cast<int32_t>(p.t), static_cast<int32_t>(p.y), static_cast<int32_t>(p.x)});
+    }
+    next += mtmd_input_chunk_get_n_pos(chunk);
+  }
+  return fed;
+}
+
 std::vector<float> MtmdOracle::encode_tile(std::span<const uint8_t> rgb, int size) {
   std::vector<std::vector<float>> tiles =
       encode({.width = size, .height = size, .pixels = {rgb.begin(), rgb.end()}});
@@ -99,8 +127,34 @@ std::vector<float> MtmdOracle::encode_tile(std::span<const uint8_t> rgb, int siz
 }
 
 std::vector<std::vector<float>> MtmdOracle::encode(const RgbPicture& picture) {
-  tap_->clear();
+  return encode(tokenize(marker(), {&picture, 1}));
+}
+
+std::vector<std::vector<float>> MtmdOracle::encode_film(std::span<const RgbPicture> frames) {
+  std::string prompt;
+  for (size_t i = 0; i < frames.size(); ++i) prompt += marker();
+  return encode(tokenize(prompt, frames, /*is_film=*/true));
+}
+
+std::pair<int, int> MtmdOracle::token_grid(int width, int height) const {
+  const RgbPicture picture = {
+      .width = width,
+      .height = height,
+      .pixels = std::vector<uint8_t>(3 * static_cast<size_t>(width) * static_cast<size_t>(height))};
   const mtmd::input_chunks_ptr input = tokenize(marker(), {&picture, 1});
+  for (size_t i = 0; i < mtmd_input_chunks_size(input.get()); ++i) {
+    const mtmd_input_chunk* chunk = mtmd_input_chunks_get(input.get(), i);
+    if (mtmd_input_chunk_get_type(chunk) != MTMD_INPUT_CHUNK_TYPE_IMAGE) continue;
+    const mtmd_image_tokens* tokens = mtmd_input_chunk_get_tokens_image(chunk);
+    const size_t n = mtmd_image_tokens_get_n_tokens(tokens);
+    const mtmd_decoder_pos last = mtmd_image_tokens_get_decoder_pos(tokens, /*pos_0=*/0, n - 1);
+    return {static_cast<int>(last.y) + 1, static_cast<int>(last.x) + 1};
+  }
+  return {0, 0};
+}
+
+std::vector<std::vector<float>> MtmdOracle::encode(const mtmd::input_chunks_ptr& input) {
+  tap_->clear();
   std::vector<std::vector<float>> result;
   for (size_t i = 0; i < mtmd_input_chunks_size(input.get()); ++i) {
     const mtmd_input_chunk* chunk = mtmd_input_chunks_get(input.get(), i);

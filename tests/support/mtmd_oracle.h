@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "llama.h"
@@ -27,6 +28,9 @@ RgbPicture random_picture(int width, int height, uint64_t seed);
 struct MtmdOracleOptions {
   int n_threads = 1;
   bool flash_attn = true;  // attention with K and V rounded to f16; otherwise in f32
+  // Of a picture that becomes native-size tokens; 0: what mtmd thinks best.
+  int image_min_tokens = 0;
+  int image_max_tokens = 0;
 };
 
 class MtmdOracle {
@@ -56,6 +60,27 @@ class MtmdOracle {
   /// Embeddings of all tiles of a picture in feeding order, for InternVL the overview last.
   std::vector<std::vector<float>> encode(const RgbPicture& picture);
 
+  /// Embeddings of frames of a film, which Qwen's towers take in pairs: one entry per pair.
+  std::vector<std::vector<float>> encode_film(std::span<const RgbPicture> frames);
+
+  /// The token grid that mtmd makes of a picture of this size: rows and columns.
+  std::pair<int, int> token_grid(int width, int height) const;
+
+  /// A prompt token by token as mtmd_helper_eval_chunks feeds it: positions (t, h, w) of a model
+  /// with M-RoPE, and where text would go on.
+  struct Fed {
+    struct Token {
+      int32_t id = -1;  // -1: a picture's
+      int32_t t = 0;
+      int32_t h = 0;
+      int32_t w = 0;
+      bool operator==(const Token&) const = default;
+    };
+    std::vector<Token> tokens;
+    int32_t next_position = 0;
+  };
+  Fed feed(const std::string& prompt, std::span<const RgbPicture> pictures) const;
+
   int n_embd() const { return llama_model_n_embd_inp(model_.get()); }
 
   /// Captures of the vision graph since the last encode call began.
@@ -65,8 +90,9 @@ class MtmdOracle {
   struct ModelDeleter {
     void operator()(llama_model* model) const { llama_model_free(model); }
   };
-  mtmd::input_chunks_ptr tokenize(const std::string& prompt,
-                                  std::span<const RgbPicture> pictures) const;
+  mtmd::input_chunks_ptr tokenize(const std::string& prompt, std::span<const RgbPicture> pictures,
+                                  bool is_film = false) const;
+  std::vector<std::vector<float>> encode(const mtmd::input_chunks_ptr& input);
 
   std::unique_ptr<TensorTap> tap_;  // outlives the context, which holds its address
   std::unique_ptr<llama_model, ModelDeleter> model_;

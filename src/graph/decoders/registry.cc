@@ -5,8 +5,12 @@ namespace plateau::graph {
 
 BuildDecoder find_decoder(model::Architecture architecture) {
   switch (architecture) {
+    case model::Architecture::kLlama:
+      return build_llama;
     case model::Architecture::kQwen2:
       return build_qwen2;
+    case model::Architecture::kQwen2VL:
+      return build_qwen2vl;
     case model::Architecture::kQwen3:
       return build_qwen3;
   }

@@ -14,7 +14,7 @@ constexpr float kProjectorEps = 1e-5f;
 class Builder {
  public:
   Builder(const model::VisionConfig& config, const model::WeightMap& weights, int n_tiles)
-      : config_(config), weights_(weights), n_tiles_(n_tiles) {
+      : config_(config), vision_(config.internvl()), weights_(weights), n_tiles_(n_tiles) {
     const size_t n_nodes = internvit_max_nodes(config);
     tower_.context.reset(ggml_init(
         {ggml_tensor_overhead() * n_nodes + ggml_graph_overhead_custom(n_nodes, /*grads=*/false),
@@ -48,7 +48,7 @@ class Builder {
   }
 
   ggml_tensor* norm(ggml_tensor* x, const std::string& name) {
-    x = config_.rms_norm ? ggml_rms_norm(ctx_, x, config_.norm_eps)
+    x = vision_.rms_norm ? ggml_rms_norm(ctx_, x, config_.norm_eps)
                          : ggml_norm(ctx_, x, config_.norm_eps);
     x = ggml_mul(ctx_, x, weight(name + ".weight"));
     ggml_tensor* bias = weights_.find(name + ".bias");
@@ -58,7 +58,7 @@ class Builder {
   /// The class token stands first and takes position 0, as in the published model.
   ggml_tensor* embed_patches() {
     tower_.pixels =
-        ggml_new_tensor_4d(ctx_, GGML_TYPE_F32, config_.tile_size, config_.tile_size, 3, n_tiles_);
+        ggml_new_tensor_4d(ctx_, GGML_TYPE_F32, vision_.tile_size, vision_.tile_size, 3, n_tiles_);
     ggml_set_input(tower_.pixels);
     ggml_set_name(tower_.pixels, "inp_pixels");
     const int patch = config_.patch_size;
@@ -79,7 +79,7 @@ class Builder {
     ggml_tensor* q = linear(x, prefix + "attn_q");
     ggml_tensor* k = linear(x, prefix + "attn_k");
     ggml_tensor* v = linear(x, prefix + "attn_v");
-    if (config_.qk_norm) {
+    if (vision_.qk_norm) {
       q = norm(q, prefix + "attn_q_norm");
       k = norm(k, prefix + "attn_k_norm");
     }
@@ -119,7 +119,7 @@ class Builder {
   /// scale x scale patches become the channels of one token: [n_embd, n_patches, n_tiles] ->
   /// [n_embd * scale^2, tokens_per_tile, n_tiles].
   ggml_tensor* pixel_shuffle(ggml_tensor* x) {
-    const int64_t scale = config_.scale_factor;
+    const int64_t scale = vision_.scale_factor;
     const int64_t side = config_.patches_per_side();
     const int64_t merged_side = side / scale;
     x = ggml_reshape_4d(ctx_, x, config_.n_embd * scale, merged_side, side, n_tiles_);
@@ -138,6 +138,7 @@ class Builder {
   }
 
   const model::VisionConfig& config_;
+  const model::InternVlVision& vision_;
   const model::WeightMap& weights_;
   int64_t n_tiles_;
   TowerGraph tower_;

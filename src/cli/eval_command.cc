@@ -1,0 +1,424 @@
+// plateau eval: a question set over policies and budgets (docs/eval.md).
+// Tested by tests/cli/eval_command_test.cc.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/byte_size.h"
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/output_file.h"
+#include "cli/progress_bar.h"
+#include "cli/run_options.h"
+#include "cli/text_file.h"
+#include "eval/fingerprint.h"
+#include "eval/run_file.h"
+#include "eval/run_summary.h"
+#include "eval/run_workers.h"
+#include "eval/runner.h"
+#include "kv/policy.h"
+#include "model/backend.h"
+
+namespace plateau::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kSecondsBetweenLines = 30;  // of progress where there is no terminal
+
+struct EvalOptions {
+  eval::DatasetOptions set;
+  std::string format = "auto";
+  EngineOptions engine;
+  eval::RunnerOptions runner;
+  eval::SettingsGrid grid;
+  std::vector<std::string> budgets = {"full"};
+  std::vector<std::string> blocks = {"0"};
+  std::string judge = "generate";
+  std::string match = "equal";
+  std::string system;
+  std::string chat_template_file;
+  std::string out;
+  size_t limit = 0;  // 0: all questions
+  int n_jobs = 1;
+  std::string embedding_cache = "1GiB";
+  bool strict_data = false;
+  bool quiet = false;
+};
+
+eval::OpenMatch parse_match(const std::string& name) {
+  if (name == "equal") return eval::OpenMatch::kEqual;
+  if (name == "contains") return eval::OpenMatch::kContains;
+  throw_error(ErrorCode::kInvalidArgument, "[--match] expected equal or contains, got '{}'", name);
+}
+
+/// Parses what CLI11 does not, and checks all that needs no file.
+std::vector<eval::Setting> make_settings(const EvalOptions& o) {
+  eval::SettingsGrid grid = o.grid;
+  grid.budgets.clear();
+  for (const std::string& budget : o.budgets) grid.budgets.push_back(parse_kv_budget(budget));
+  grid.blocks.clear();
+  for (const std::string& block : o.blocks) grid.blocks.push_back(eval::parse_block_size(block));
+  for (const std::string& policy : grid.policies) {
+    if (policy != kv::kFullPolicy) {
+      (void)kv::make_policy(policy, o.runner.base.kv.policy_options);  // a wrong name is an error
+    }
+  }
+  return eval::cross(grid);
+}
+
+/// What must be the same for two results to be of one run, and what is good to know.
+Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::Dataset& set) {
+  const PolicyOptions& policy = o.runner.base.kv.policy_options;
+  Json identity;
+  identity["model"] = eval::file_fingerprint(o.engine.model_path);
+  identity["mmproj"] =
+      o.engine.mmproj_path.empty() ? "" : eval::file_fingerprint(o.engine.mmproj_path);
+  identity["set"] = set.hash;
+  identity["format"] = eval::to_string(set.format);
+  identity["judge"] = o.judge;
+  identity["match"] = o.match;
+  identity["n_predict"] = o.runner.base.max_new_tokens;
+  identity["system"] = o.system;
+  identity["chat_template"] =
+      engine.chat_template.empty() ? "" : eval::sha256(engine.chat_template);
+  identity["max_tiles"] = o.runner.base.image.max_tiles;
+  identity["thumbnail"] = o.runner.base.image.thumbnail;
+  identity["cache_type_k"] = static_cast<int>(o.engine.cache_type_k);
+  identity["cache_type_v"] = static_cast<int>(o.engine.cache_type_v);
+  identity["policy_options"] = {{"window", policy.window},
+                                {"pool", static_cast<int>(policy.pool)},
+                                {"kernel", policy.pool_kernel},
+                                {"pool_axis", static_cast<int>(policy.pool_axis)},
+                                {"group", static_cast<int>(policy.group)},
+                                {"proxy_position", static_cast<int>(policy.proxy_position)},
+                                {"seed", policy.seed}};
+  return {{"type", "header"},
+          {"schema", "plateau-eval-1"},
+          {"identity", identity},
+          {"model", o.engine.model_path},
+          {"mmproj", o.engine.mmproj_path},
+          {"set", o.set.path},
+          {"questions", set.questions.size()}};
+}
+
+/// Questions about the same pictures, one after another, with the settings that each still needs.
+struct PendingQuestion {
+  size_t question = 0;
+  std::vector<eval::Setting> settings;
+};
+using PendingGroup = std::vector<PendingQuestion>;
+
+bool same_media(const eval::SetQuestion& a, const eval::SetQuestion& b) {
+  return std::equal(a.media.begin(), a.media.end(), b.media.begin(), b.media.end(),
+                    [](const auto& x, const auto& y) { return x.path == y.path; });
+}
+
+std::vector<PendingGroup> pending_groups(const std::vector<eval::SetQuestion>& questions,
+                                         const std::vector<eval::Setting>& settings,
+                                         const std::vector<eval::ResultRecord>& done) {
+  std::set<std::pair<std::string, std::string>> finished;
+  for (const eval::ResultRecord& record : done) {
+    // What failed is tried again: the picture may be there now.
+    if (!record.is_error) finished.emplace(record.id, record.setting.name());
+  }
+  std::vector<PendingGroup> groups;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    PendingQuestion pending = {.question = i, .settings = {}};
+    for (const eval::Setting& setting : settings) {
+      if (!finished.contains({questions[i].id, setting.name()})) {
+        pending.settings.push_back(setting);
+      }
+    }
+    if (pending.settings.empty()) continue;
+    if (groups.empty() || !same_media(questions[groups.back().back().question], questions[i])) {
+      groups.emplace_back();
+    }
+    groups.back().push_back(std::move(pending));
+  }
+  return groups;
+}
+
+size_t count_pairs(const std::vector<PendingGroup>& groups) {
+  size_t n = 0;
+  for (const PendingGroup& group : groups) {
+    for (const PendingQuestion& pending : group) n += pending.settings.size();
+  }
+  return n;
+}
+
+std::string duration(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+/// How far it is: a bar on a terminal, a line now and then elsewhere.
+class EvalProgress {
+ public:
+  EvalProgress(size_t n_pairs, bool quiet) : n_pairs_(n_pairs), quiet_(quiet) {}
+
+  void add(const eval::ResultRecord& record) {
+    ++n_done_;
+    n_right_ += record.right ? 1 : 0;
+    if (record.is_error && !quiet_) {
+      bar_.clear();
+      fmt::print(stderr, "plateau: {} under {}: {}\n", record.id, record.setting.name(),
+                 record.error_message);
+    }
+    if (quiet_) return;
+    const double elapsed = watch_.ms() / 1000;
+    const std::string label = fmt::format(
+        "{}/{} answers, {:.0f} % right, {} left", n_done_, n_pairs_,
+        100.0 * static_cast<double>(n_right_) / static_cast<double>(n_done_),
+        duration(elapsed / static_cast<double>(n_done_) * static_cast<double>(n_pairs_ - n_done_)));
+    if (bar_.is_terminal()) {
+      bar_.draw(static_cast<double>(n_done_) / static_cast<double>(n_pairs_), label);
+    } else if (since_line_.ms() > kSecondsBetweenLines * 1000) {
+      fmt::print(stderr, "plateau: {}\n", label);
+      since_line_ = Stopwatch();
+    }
+  }
+  void clear() { bar_.clear(); }
+
+ private:
+  size_t n_pairs_;
+  bool quiet_;
+  size_t n_done_ = 0;
+  size_t n_right_ = 0;
+  Stopwatch watch_;
+  Stopwatch since_line_;
+  ProgressBar bar_;
+};
+
+EngineOptions make_engine_options(const EvalOptions& o) {
+  EngineOptions engine = o.engine;
+  if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
+  // Processes share the machine as they share the weights.
+  if (o.embedding_cache != "0") {
+    engine.embedding_cache_bytes =
+        parse_byte_size(o.embedding_cache, "--embedding-cache") / o.n_jobs;
+  }
+  if (o.n_jobs > 1) {
+    const model::Device device = model::Device::find(engine.device);
+    if (!device.is_cpu()) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[--jobs] expected 1 on the device {}, got {}; processes share weights on the "
+                  "CPU only",
+                  device.name(), o.n_jobs);
+    }
+    if (engine.n_threads == 0) engine.n_threads = std::max(1, model::usable_cores() / o.n_jobs);
+  }
+  return engine;
+}
+
+/// Asks all that is pending and hands every record on as soon as it is there.
+void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
+                 const std::vector<eval::SetQuestion>& questions,
+                 const std::vector<PendingGroup>& groups,
+                 const std::function<void(eval::ResultRecord)>& on_record) {
+  ProgressBar bar;
+  Engine engine = Engine::open(engine_options, [&](float fraction) {
+    if (!o.quiet) bar.draw(fraction, "loading the model");
+    return !interrupted();
+  });
+  bar.clear();
+  const auto run_group = [&](const PendingGroup& group, const auto& emit) {
+    for (const PendingQuestion& pending : group) {
+      for (const eval::Setting& setting : pending.settings) {
+        emit(eval::run_question(engine, questions[pending.question], setting, o.runner,
+                                interrupted));
+      }
+    }
+  };
+  if (o.n_jobs == 1) {
+    for (const PendingGroup& group : groups) run_group(group, on_record);
+    return;
+  }
+  eval::run_in_workers(
+      groups.size(), o.n_jobs,
+      [&](size_t task, const eval::LineSink& emit) {
+        run_group(groups[task], [&](const eval::ResultRecord& record) {
+          emit(eval::to_line(eval::to_json(record)));
+        });
+      },
+      [&](const std::string& line) { on_record(eval::record_from_json(Json::parse(line))); },
+      interrupted);
+}
+
+/// Of several records for one pair, the last counts.
+void put_record(std::vector<eval::ResultRecord>& records, eval::ResultRecord record) {
+  const auto same = std::find_if(records.begin(), records.end(), [&](const auto& other) {
+    return other.is_error && other.id == record.id && other.setting == record.setting;
+  });
+  if (same == records.end()) {
+    records.push_back(std::move(record));
+  } else {
+    *same = std::move(record);
+  }
+}
+
+void write_summary(const eval::RunSummary& summary, std::optional<eval::RunFile>& file) {
+  if (file) {
+    for (const Json& line : eval::to_json(summary)) file->append(eval::to_line(line));
+  }
+  fmt::print("{}", eval::to_table(summary));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw_error(ErrorCode::kUnavailable, "[standard output] the table cannot be written");
+  }
+}
+
+eval::Dataset read_questions(const EvalOptions& o) {
+  eval::DatasetOptions options = o.set;
+  options.format = eval::parse_dataset_format(o.format);
+  eval::Dataset set = eval::read_dataset(options);
+  eval::refuse_if_none_can_be_asked(set.questions);
+  if (o.limit > 0 && set.questions.size() > o.limit) set.questions.resize(o.limit);
+  return set;
+}
+
+int evaluate(EvalOptions o) {
+  install_interrupt_handler();
+  const std::vector<eval::Setting> settings = make_settings(o);
+  o.runner.judge = eval::parse_judge(o.judge);
+  o.runner.match = parse_match(o.match);
+  if (!o.system.empty()) o.runner.base.messages.push_back({"system", {TextPart{o.system}}});
+  const EngineOptions engine_options = make_engine_options(o);
+  const eval::Dataset set = read_questions(o);
+
+  std::vector<std::string> inputs = set.files;
+  inputs.insert(inputs.end(), {o.engine.model_path, o.engine.mmproj_path, o.chat_template_file});
+  check_outputs({{"--out", o.out}}, inputs);
+  std::optional<eval::RunFile> file;
+  std::vector<eval::ResultRecord> records;
+  if (!o.out.empty()) {
+    file.emplace(o.out, make_header(o, engine_options, set));
+    records = file->found();
+    if (file->was_repaired()) {
+      fmt::print(stderr, "plateau: {}: an unfinished last line was dropped\n", o.out);
+    }
+  }
+  const std::vector<PendingGroup> groups = pending_groups(set.questions, settings, records);
+  const size_t n_pending = count_pairs(groups);
+  if (!o.quiet) {
+    fmt::print(stderr, "plateau: {} questions ({}) under {} settings, {} answers to go\n",
+               set.questions.size(), eval::to_string(set.format), settings.size(), n_pending);
+  }
+
+  EvalProgress progress(n_pending, o.quiet);
+  const auto on_record = [&](eval::ResultRecord record) {
+    if (file) file->append(eval::to_line(eval::to_json(record)));
+    progress.add(record);
+    if (record.is_error && o.strict_data) {
+      throw_error(ErrorCode::kCorrupt, "{} under {}: {}", record.id, record.setting.name(),
+                  record.error_message);
+    }
+    put_record(records, std::move(record));
+  };
+  try {
+    if (n_pending > 0) run_pending(o, engine_options, set.questions, groups, on_record);
+  } catch (const Error& error) {
+    progress.clear();
+    if (file && error.code() == ErrorCode::kCancelled) {
+      fmt::print(stderr, "plateau: {} results are kept in {}; the same command goes on\n",
+                 records.size(), o.out);
+    }
+    throw;
+  }
+  progress.clear();
+  write_summary(eval::summarize(records), file);
+  const auto n_errors = std::count_if(records.begin(), records.end(),
+                                      [](const auto& record) { return record.is_error; });
+  if (n_errors == 0) return kExitAnswered;
+  fmt::print(stderr, "plateau: {} of {} answers are errors\n", n_errors, records.size());
+  return kExitBadInput;
+}
+
+void add_set_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("--set", o.set.path, "Questions: a file, or the folder of a set")->required();
+  app.add_option("--format", o.format, "auto, plateau, mm-niah, vstar, mlvu or videomme")
+      ->capture_default_str();
+  app.add_option("--media", o.set.media_root,
+                 "Folder that pictures and films are relative to; default: the format's own");
+  app.add_option("--limit", o.limit, "Only the first questions; 0: all")->capture_default_str();
+  app.add_flag("--strict-data", o.strict_data, "Stop at the first question that cannot be asked");
+}
+
+void add_setting_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("--policy", o.grid.policies, "What the cache keeps; several with commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--kv-budget", o.budgets, "Tokens kept per layer and head, or full; with commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--resize", o.grid.resizes,
+                 "Also the full cache at a resolution of so many visual tokens; with commas")
+      ->delimiter(',');
+  app.add_option("--block", o.blocks, "Tokens per block, or tile, row, frame; with commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_flag("--strict", o.grid.strict, "Evict before each block");
+  app.add_flag_callback(
+      "--no-bulk", [&o] { o.grid.bulk = false; },
+      "Do not run what fits the budget in larger blocks first");
+  KvOptions& kv = o.runner.base.kv;
+  add_policy_options(app, kv.policy_options);
+  add_proxy_option(app, kv.policy_options);
+  add_cache_type_options(app, o.engine);
+}
+
+void add_answer_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("--judge", o.judge,
+                 "Multiple choice: generate (the letter in the answer), likelihood (of the "
+                 "letters) or likelihood-text (of the options' texts)")
+      ->capture_default_str();
+  app.add_option("--match", o.match, "Open answers: equal, or contains the right one")
+      ->capture_default_str();
+  app.add_option("-n,--n-predict", o.runner.base.max_new_tokens, "Most tokens to answer with")
+      ->capture_default_str();
+  app.add_option("--system", o.system, "System message");
+  app.add_option("--chat-template-file", o.chat_template_file,
+                 "Jinja template used instead of the model's own");
+  ImageOptions& image = o.runner.base.image;
+  app.add_option("--max-tiles", image.max_tiles, "Cap on tiles per picture; 0: native detail")
+      ->capture_default_str();
+  app.add_flag_callback(
+      "--no-thumbnail", [&image] { image.thumbnail = false; },
+      "Do not append the whole picture as one more tile");
+  app.add_option("--max-image-pixels", image.max_pixels, "Refuse larger pictures from their header")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+Command add_eval_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("eval", "Ask a question set under policies and budgets");
+  auto o = std::make_shared<EvalOptions>();
+  o->runner.base.max_new_tokens = 32;
+  add_set_options(*command, *o);
+  command->add_option("-m,--model", o->engine.model_path, "Text model (GGUF)")->required();
+  command->add_option("--mmproj", o->engine.mmproj_path, "Vision projector (GGUF)");
+  command->add_option("--out", o->out,
+                      "Results as JSON lines; a file that is there is gone on with");
+  add_setting_options(*command, *o);
+  add_answer_options(*command, *o);
+  add_machine_options(*command, o->engine);
+  command->add_option("--jobs", o->n_jobs, "Processes that share the weights")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      ->add_option("--embedding-cache", o->embedding_cache,
+                   "Memory for encoded pictures, such as 1GiB, shared by all jobs")
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", o->quiet, "Only the table and errors");
+  return {command, [o] { return evaluate(*o); }};
+}
+
+}  // namespace plateau::cli

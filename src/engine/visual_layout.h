@@ -1,0 +1,40 @@
+// How a picture or film lies in the prompt: the contract between what reads media and what lays out
+// tokens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace plateau::engine {
+
+/// The tokens that are encoded together and stand together: a tile, a band of whole rows of a
+/// picture, one slice of a film. n_grid_rows x n_grid_cols tokens in reading order.
+struct UnitLayout {
+  int n_grid_rows = 1;
+  int n_grid_cols = 1;
+  int grid_h0 = 0;  // of its first token on its plane's token grid
+  int grid_w0 = 0;
+  /// Which token grid of the medium it lies on. 0: the medium's own, the picture or a film's first
+  /// slice; others: a thumbnail, or a later slice of a film. Small numbers, without gaps.
+  int plane = 0;
+  /// Temporal steps after the medium's first position (M-RoPE); grows with the slice.
+  int t = 0;
+
+  int n_tokens() const { return n_grid_rows * n_grid_cols; }
+};
+
+/// Text that stands before a unit, outside the markers, for families that lay a film out as a row
+/// of numbered or timed pictures ("Frame1: "). The units from there to the next label are framed by
+/// markers of their own, and M-RoPE positions start anew.
+struct UnitLabel {
+  int unit = 0;
+  std::string text;  // plain text
+};
+
+/// One picture or film: its units in prompt order.
+struct VisualLayout {
+  std::vector<UnitLayout> units;
+  std::vector<UnitLabel> labels = {};  // ascending by unit; the first unit has one, or none has
+};
+
+}  // namespace plateau::engine

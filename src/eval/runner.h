@@ -1,0 +1,42 @@
+// Asks an engine one question under one setting, and judges the answer.
+// Tested by tests/cli/eval_command_test.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "eval/dataset.h"
+#include "eval/judge.h"
+#include "eval/run_record.h"
+#include "plateau/engine.h"
+
+namespace plateau::eval {
+
+enum class JudgeKind {
+  kGenerated,     // what the model writes
+  kOptionLetter,  // multiple choice: the likelihood of each option's letter
+  kOptionText,    // multiple choice: the likelihood of each option's text, per token
+};
+
+/// By the names "generate", "likelihood" and "likelihood-text". Errors: kInvalidArgument.
+JudgeKind parse_judge(const std::string& name);
+std::string to_string(JudgeKind judge);
+
+/// What all settings share.
+struct RunnerOptions {
+  Request base;  // messages hold no more than a system message; kv and image are the defaults
+  JudgeKind judge = JudgeKind::kGenerated;
+  OpenMatch match = OpenMatch::kEqual;
+};
+
+/// Errors: kUnsupported when every question shows a film, which the engine does not take yet.
+void refuse_if_none_can_be_asked(const std::vector<SetQuestion>& questions);
+
+/// A missing or damaged picture, a budget that this prompt cannot be put into, and whatever else is
+/// wrong with this pair alone makes a record of an error; so does a film, as long as the engine
+/// takes none. Throws kCancelled, and what is wrong with the program or the machine (kInternal,
+/// kUnavailable).
+ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,
+                          const RunnerOptions& options, const std::function<bool()>& should_cancel);
+
+}  // namespace plateau::eval
