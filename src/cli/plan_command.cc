@@ -20,9 +20,10 @@ void print_row(const char* name, const std::string& value) {
 void print_table(const Plan& plan) {
   const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
-    print_row("picture", fmt::format("{}: {}x{} {}, used at {}x{}, {} tiles, {} tokens", image.path,
+    const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
+    print_row("picture", fmt::format("{}: {}x{} {}, used at {}x{}{}, {} tokens", image.path,
                                      image.width, image.height, image.format, image.used_width,
-                                     image.used_height, image.n_tiles, image.tokens_made));
+                                     image.used_height, tiles, image.tokens_made));
   }
   print_row("tokens", fmt::format("{} ({} visual, {} text)", usage.prompt_tokens,
                                   usage.visual_tokens, usage.text_tokens));

@@ -62,7 +62,9 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
 
 std::vector<model::DeviceBytes> Encoder::measure(int n_tiles) const {
   const TowerGraph tower = build_internvit(config_, weights_.map(), n_tiles);
-  return backends_.measure(sched_.get(), tower.graph);
+  // A scheduler that has measured holds no buffers for what it then takes for allocated.
+  const ggml_backend_sched_ptr sched = backends_.new_scheduler(max_nodes(config_));
+  return backends_.measure(sched.get(), tower.graph);
 }
 
 int64_t Encoder::host_bytes(int n_tiles) const {

@@ -10,6 +10,7 @@
 
 #include "media/fixtures.h"
 #include "plateau/engine.h"
+#include "plateau/plan.h"
 #include "support/temp_dir.h"
 #include "support/synth.h"
 #include "vision/encode_plan.h"
@@ -129,6 +130,34 @@ TEST_F(PictureRequest, ABoundOnTheEncoderCutsAndSaysSo) {
   expect_error([&] { ask({path}, {}, 1000); }, ErrorCode::kResourceExhausted,
                {"vision encoder", "bytes", "--encoder-memory", "--image-max-tokens"});
   expect_error([&] { ask({path}, {}, -1); }, ErrorCode::kInvalidArgument, {"--encoder-memory"});
+}
+
+// The plan counts the encoder, and a bound on everything reaches it.
+TEST_F(PictureRequest, AMemoryBoundReachesTheEncoder) {
+  Request request;
+  request.max_new_tokens = 2;
+  request.kv.block = 64;  // named, so that they stay
+  request.kv.budget = 300;
+  request.messages = {{"user", {ImagePart{picture(28 * 20, 28 * 40)}, TextPart{"Hi"}}}};
+  const EngineOptions options = options_of(text_, mmproj_);
+  const auto encoder_bytes = [](const Plan& plan) {
+    for (const MemoryPart& part : plan.memory) {
+      if (part.name == "encoder") return part.bytes;
+    }
+    return int64_t{0};
+  };
+  const Plan whole = plan(options, request);
+  EXPECT_TRUE(whole.concessions.empty());
+  EXPECT_EQ(whole.usage.images[0].n_bands, 1);
+  const int64_t bound = total_bytes(whole.memory) - encoder_bytes(whole) * 3 / 4;
+  const Plan cut = plan(options, request, bound);
+  EXPECT_LE(total_bytes(cut.memory), bound);
+  EXPECT_GT(cut.usage.images[0].n_bands, 1);
+  EXPECT_THAT(cut.concessions, Contains(HasSubstr("for the vision encoder")));
+  EXPECT_THAT(cut.usage.notes, Contains(HasSubstr("bands")));
+  const Usage ran = Engine::open(cut.engine).run(cut.request).usage;
+  EXPECT_LE(ran.encoder_bytes, encoder_bytes(cut));
+  EXPECT_EQ(ran.images[0].n_bands, cut.usage.images[0].n_bands);
 }
 
 TEST_F(PictureRequest, ProgressIsSeenWithinAPicture) {

@@ -29,8 +29,8 @@ struct DeviceTensors {
 };
 
 ggml_context_ptr new_context(size_t n_tensors) {
-  ggml_context_ptr context(ggml_init(
-      {ggml_tensor_overhead() * n_tensors, /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
+  ggml_context_ptr context(
+      ggml_init({ggml_tensor_overhead() * n_tensors, /*mem_buffer=*/nullptr, /*no_alloc=*/true}));
   PLATEAU_CHECK(context != nullptr);
   return context;
 }
@@ -123,17 +123,16 @@ class Qwen25VlTower::Run {
     std::array<std::array<float, 256>, 3> table;
     for (size_t channel = 0; channel < 3; ++channel) {
       for (size_t value = 0; value < 256; ++value) {
-        table[channel][value] =
-            (static_cast<float>(value) / 255.0f - config_.image_mean[channel]) /
-            config_.image_std[channel];
+        table[channel][value] = (static_cast<float>(value) / 255.0f - config_.image_mean[channel]) /
+                                config_.image_std[channel];
       }
     }
     float* out = patches_.data();
     for (int64_t token = first_token; token < first_token + n; ++token) {
       const WindowOrder::Place place = order_.places()[static_cast<size_t>(token)];
       for (int i = 0; i < static_cast<int>(merge2_); ++i) {
-        const auto y0 = static_cast<size_t>((place.row - first_row) * vision_.merge +
-                                            i / vision_.merge) * size;
+        const auto y0 =
+            static_cast<size_t>((place.row - first_row) * vision_.merge + i / vision_.merge) * size;
         const auto x0 = static_cast<size_t>(place.col * vision_.merge + i % vision_.merge) * size;
         for (size_t channel = 0; channel < 3; ++channel) {
           for (size_t y = 0; y < size; ++y) {
@@ -185,8 +184,7 @@ class Qwen25VlTower::Run {
       const StreamGraph graph = graphs_.merge(range);
       compute(graph, [] {});
       merged_.resize(n_out * static_cast<size_t>(n));
-      ggml_backend_tensor_get(graph.embeddings, merged_.data(), 0,
-                              merged_.size() * sizeof(float));
+      ggml_backend_tensor_get(graph.embeddings, merged_.data(), 0, merged_.size() * sizeof(float));
       for (int64_t i = 0; i < n; ++i) {
         const WindowOrder::Place place = order_.places()[static_cast<size_t>(first + i)];
         const size_t at = static_cast<size_t>(place.row) * static_cast<size_t>(area_.n_cols) +
@@ -238,8 +236,7 @@ class Qwen25VlTower::Run {
   void note_peak() {
     const auto host = static_cast<int64_t>(
         (patches_.size() + result_.size() + merged_.size()) * sizeof(float) +
-        positions_.size() * sizeof(int32_t) +
-        order_.places().size() * sizeof(WindowOrder::Place));
+        positions_.size() * sizeof(int32_t) + order_.places().size() * sizeof(WindowOrder::Place));
     tower_.peak_bytes_ =
         std::max(tower_.peak_bytes_, x_.n_bytes() + keys_values_.n_bytes() + host + work_bytes_ +
                                          model::scheduler_bytes(tower_.sched_));
