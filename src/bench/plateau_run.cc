@@ -75,7 +75,7 @@ PlateauRun run_plateau(const BenchPoint& point, engine::LoadedModel& loaded,
                                                    kv::to_ggml(loaded.options.cache_type_v)) *
                          kv::padded_slots(plan.budget.n_arena);
   run.kv_bytes = sequence.cache().n_bytes();
-  run.encoder_bytes = loaded.encoder ? loaded.encoder->compute_bytes() : 0;
+  run.encoder_bytes = loaded.encoder ? loaded.encoder->peak_bytes() : 0;
   if (times != nullptr) sequence.runner().set_tap({});
   run.decode_ms = decode(point, plan, config.n_vocab, should_cancel, sequence);
   run.compute_bytes = sequence.runner().compute_bytes();

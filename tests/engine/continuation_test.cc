@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,8 +11,8 @@
 #include "model/language_model.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
-#include "support/temp_dir.h"
 #include "support/synth.h"
+#include "support/temp_dir.h"
 
 namespace plateau::test {
 namespace {
@@ -45,13 +44,17 @@ class ContinuationTest : public testing::TestWithParam<const char*> {
   }
 
   engine::Rows rows_of(engine::Sequence& sequence, const Tokens& tokens, int first) {
-    engine::Rows rows = {sequence.runner().embed(tokens), std::vector<int32_t>(tokens.size())};
-    std::iota(rows.positions.begin(), rows.positions.end(), first);
+    engine::Rows rows = {sequence.runner().embed(tokens), {}};
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      rows.positions.push_back(kv::Position::sequential(first + static_cast<int32_t>(i)));
+    }
     return rows;
   }
   engine::Sequence new_sequence(int n_arena) {
     std::vector<kv::TokenInfo> info(64);
-    for (size_t i = 0; i < info.size(); ++i) info[i].position = static_cast<int32_t>(i);
+    for (size_t i = 0; i < info.size(); ++i) {
+      info[i].position = kv::Position::sequential(static_cast<int32_t>(i));
+    }
     return {*model_, backends_, {.n_arena = n_arena}, info};
   }
 

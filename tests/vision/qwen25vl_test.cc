@@ -13,16 +13,19 @@
 #include "reference_qwen25vl.h"
 #include "support/compare.h"
 #include "support/mtmd_oracle.h"
-#include "support/temp_dir.h"
 #include "support/synth.h"
+#include "support/temp_dir.h"
 #include "vision/encoder.h"
 
-namespace plateau::test {
+namespace plateau::synth {
 
 static void PrintTo(const TinyQwenVision& vision, std::ostream* out) {
   *out << ggml_type_name(vision.type) << " " << vision.n_layer << "/" << vision.full_every;
 }
 
+}  // namespace plateau::synth
+
+namespace plateau::test {
 namespace {
 
 constexpr int kToken = 28;
