@@ -21,7 +21,7 @@ struct FramePlan {
   double step_s = 0;  // between two frames; 1 / fps unless max_frames lowered it
   double start_s = 0;
   double end_s = 0;
-  std::string note;  // what differs from what was asked for, in a sentence; empty: nothing
+  std::string note = {};  // what differs from what was asked for, in a sentence; empty: nothing
 
   /// When the i-th frame is due.
   double timestamp_s(int64_t i) const { return first_s + static_cast<double>(i) * step_s; }

@@ -78,7 +78,7 @@ struct VideoReadOptions {
   int height = 0;
   int n_threads = 1;  // of the decoder; each one more may hold a frame more
   bool seek = true;   // jump over what need not be decoded; the frames are the same either way
-  std::function<bool()> should_cancel;  // polled for every packet; must not throw
+  std::function<bool()> should_cancel = {};  // polled for every packet; must not throw
 };
 
 /// What reading came across, so far.

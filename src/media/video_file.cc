@@ -193,6 +193,14 @@ void VideoFile::choose_stream() {
     throw_error(ErrorCode::kCorrupt, "[video] expected a clock, got ticks of {} / {} s in '{}'",
                 tick.num, tick.den, path());
   }
+  const int n_indexed = avformat_index_get_entries_count(stream_);
+  if (n_indexed > size_bytes()) {
+    throw_error(
+        ErrorCode::kCorrupt,
+        "[video] expected an index of at most a frame a byte, got {} frames in the {} bytes "
+        "of '{}'",
+        n_indexed, size_bytes(), path());
+  }
   discard_others();
 }
 

@@ -1,6 +1,7 @@
 // FFmpeg's process-wide state: what it prints, and how much it may allocate at once.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace plateau::media {
@@ -20,8 +21,8 @@ class VideoLog {
   std::string reason(int code) const;
 };
 
-/// No single allocation of FFmpeg is larger: a header that claims a billion frames cannot take the
-/// machine's memory.
-inline constexpr size_t kMaxVideoAllocation = size_t{512} << 20;
+/// No single allocation of FFmpeg is larger (a frame of 36 megapixels of 8 bytes fits): a header
+/// that claims a billion frames cannot take the machine's memory.
+inline constexpr size_t kMaxVideoAllocation = size_t{320} << 20;
 
 }  // namespace plateau::media
