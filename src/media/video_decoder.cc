@@ -35,32 +35,37 @@ void add(FrameBytes& count, int64_t n_bytes) {
   }
 }
 
-void check_pixels(const AVCodecParameters& parameters, const VideoLimits& limits,
-                  const std::string& path) {
-  if (parameters.width < 0 || parameters.height < 0) {
+void check_pixels(int width, int height, int64_t max_pixels, const std::string& path) {
+  if (width < 0 || height < 0) {
     throw_error(ErrorCode::kCorrupt, "[video] expected frames with pixels, got {} x {} in '{}'",
-                parameters.width, parameters.height, path);
+                width, height, path);
   }
-  if (int64_t{parameters.width} * parameters.height > limits.max_pixels) {
+  if (int64_t{width} * height > max_pixels) {
     throw_error(ErrorCode::kResourceExhausted,
                 "[video] expected frames of at most {} pixels, got {} x {} in '{}'; try a smaller "
                 "film or a higher pixel limit",
-                limits.max_pixels, parameters.width, parameters.height, path);
+                max_pixels, width, height, path);
   }
+}
+
+// Decoders work on sides rounded up to blocks, and hold those against the cap.
+int64_t with_room_for_blocks(int64_t max_pixels) {
+  constexpr int64_t kRoom = int64_t{1} << 20;
+  return max_pixels + max_pixels / 4 + kRoom;
 }
 
 }  // namespace
 
 VideoDecoder::VideoDecoder(VideoFile& file, const VideoLimits& limits, int n_threads)
-    : file_(file), packet_(checked_alloc(av_packet_alloc())) {
+    : file_(file), max_pixels_(limits.max_pixels), packet_(checked_alloc(av_packet_alloc())) {
   const VideoLog log;
   const AVStream& stream = file.stream();
-  check_pixels(*stream.codecpar, limits, file.path());
+  check_pixels(stream.codecpar->width, stream.codecpar->height, max_pixels_, file.path());
   const AVCodec& codec = find_decoder(stream.codecpar->codec_id, file.path());
   context_.reset(checked_alloc(avcodec_alloc_context3(&codec)));
   int result = avcodec_parameters_to_context(context_.get(), stream.codecpar);
   context_->pkt_timebase = stream.time_base;
-  context_->max_pixels = limits.max_pixels;
+  context_->max_pixels = with_room_for_blocks(max_pixels_);
   context_->thread_count = n_threads;
   context_->err_recognition = AV_EF_CRCCHECK;
   context_->opaque = &frame_bytes_;
@@ -104,6 +109,15 @@ void VideoDecoder::count_damage(int code) {
   if (first_damage_.empty()) first_damage_ = VideoLog().reason(code);
 }
 
+// Most decoders patch up what is damaged and tell nobody but the log. Before the first frame after
+// the start or a jump they complain for a good reason: frames that they would need are left out.
+void VideoDecoder::count_complaints(const VideoLog& log) {
+  const bool complained = log.n_errors() > n_errors_seen_;
+  if (settled_ && complained && counts_.n_damaged == n_damaged_seen_) count_damage(kAvInvalidData);
+  n_errors_seen_ = log.n_errors();
+  n_damaged_seen_ = counts_.n_damaged;
+}
+
 bool VideoDecoder::feed() {
   if (draining_) return false;
   int result = 0;
@@ -141,12 +155,14 @@ double VideoDecoder::time_of(const AVFrame& frame) {
 std::optional<double> VideoDecoder::next(AVFrame& frame) {
   const VideoLog log;
   file_.watch().start();
+  n_errors_seen_ = 0;
   int n_failures = 0;
   while (n_failures < kMaxFailures) {
     const int result = avcodec_receive_frame(context_.get(), &frame);
-    if (result == kAvEof) return std::nullopt;
+    if (result == kAvEof) break;
     if (result == kAvAgain) {
-      if (!feed()) return std::nullopt;
+      if (!feed()) break;
+      count_complaints(log);
       continue;
     }
     if (result < 0) {
@@ -155,9 +171,12 @@ std::optional<double> VideoDecoder::next(AVFrame& frame) {
       continue;
     }
     ++counts_.n_decoded;
+    check_pixels(frame.width, frame.height, max_pixels_, file_.path());
     const bool patched =
         frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
     if (patched) count_damage(kAvInvalidData);
+    count_complaints(log);
+    settled_ = true;
     const double time_s = time_of(frame);
     if (leaves_out_early_ && first_packet_s_.has_value() && time_s < *first_packet_s_) continue;
     last_s_ = time_s;
@@ -171,6 +190,7 @@ void VideoDecoder::restart() {
   first_packet_s_.reset();
   last_s_.reset();
   draining_ = false;
+  settled_ = false;
   leaves_out_early_ = true;
 }
 

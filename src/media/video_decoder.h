@@ -26,6 +26,8 @@ struct DecoderCounts {
   int64_t n_disordered = 0;  // see VideoReadReport
 };
 
+class VideoLog;
+
 class VideoDecoder {
  public:
   /// REQUIRES: `file` outlives it. Errors: kUnsupported, kResourceExhausted (pixels by the header),
@@ -57,9 +59,11 @@ class VideoDecoder {
 
   bool feed();
   void count_damage(int code);
+  void count_complaints(const VideoLog& log);
   double time_of(const AVFrame& frame);
 
   VideoFile& file_;
+  int64_t max_pixels_;
   std::shared_ptr<FrameBytes> frame_bytes_ = std::make_shared<FrameBytes>();
   PacketPtr packet_;
   CodecContextPtr context_;
@@ -70,6 +74,10 @@ class VideoDecoder {
   double position_s_ = 0;
   bool draining_ = false;
   bool leaves_out_early_ = false;
+  bool settled_ = false;  // a frame has come since the start or the last jump
+  // What count_complaints() has dealt with.
+  int64_t n_errors_seen_ = 0;
+  int64_t n_damaged_seen_ = 0;
 };
 
 }  // namespace plateau::media

@@ -231,7 +231,12 @@ bool VideoFile::read(AVPacket& packet) {
     }
     n_damaged_ += n_failures;
     n_failures = 0;
-    if (packet.stream_index == stream_->index) return true;
+    if (packet.stream_index != stream_->index) continue;
+    const bool timed = packet.pts != kAvNoTimestamp && packet.dts != kAvNoTimestamp;
+    if (timed && container_ == "mov" && (packet.flags & AV_PKT_FLAG_KEY) != 0) {
+      index_delay_s_ = std::max(index_delay_s_, seconds_of(packet.pts - packet.dts));
+    }
+    return true;
   }
   n_damaged_ += n_failures > 0 ? 1 : 0;
   return false;
@@ -239,17 +244,18 @@ bool VideoFile::read(AVPacket& packet) {
 
 bool VideoFile::seek(double time_s) {
   const VideoLog log;
-  const int result =
-      av_seek_frame(context_.get(), stream_->index, ticks_of(time_s), AVSEEK_FLAG_BACKWARD);
+  const int result = av_seek_frame(context_.get(), stream_->index,
+                                   ticks_of(time_s - index_delay_s_), AVSEEK_FLAG_BACKWARD);
   watch().check(path());
   return result >= 0;
 }
 
 std::optional<double> VideoFile::key_frame_before(double time_s) {
-  const int index = av_index_search_timestamp(stream_, ticks_of(time_s), AVSEEK_FLAG_BACKWARD);
+  const int index =
+      av_index_search_timestamp(stream_, ticks_of(time_s - index_delay_s_), AVSEEK_FLAG_BACKWARD);
   const AVIndexEntry* entry = index < 0 ? nullptr : avformat_index_get_entry(stream_, index);
   if (entry == nullptr) return std::nullopt;
-  return seconds_of(entry->timestamp);
+  return seconds_of(entry->timestamp) + index_delay_s_;
 }
 
 int64_t VideoFile::ticks_of(double time_s) {

@@ -97,6 +97,9 @@ class VideoFile {
   int n_video_streams_ = 0;
   unsigned n_streams_seen_ = 0;
   int64_t n_damaged_ = 0;
+  // A mov index has times of decoding: frames that stand alone are shown up to this much later, as
+  // far as they have been seen.
+  double index_delay_s_ = 0;
 };
 
 }  // namespace plateau::media

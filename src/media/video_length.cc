@@ -41,6 +41,12 @@ double declared_seconds(VideoFile& file) {
   return duration > 0 ? static_cast<double>(duration) / AV_TIME_BASE : 0.0;
 }
 
+// By which frames are shown later than the times of their packets say.
+double delay_of(OpenedVideo& opened) {
+  if (!opened.reordered_without_times()) return 0;
+  return std::max(0.0, opened.origin_s - opened.first_packet_s);
+}
+
 }  // namespace
 
 VideoLength measure_length(OpenedVideo& opened, const VideoLimits& limits,
@@ -53,7 +59,7 @@ VideoLength measure_length(OpenedVideo& opened, const VideoLimits& limits,
     if (file.seek(opened.origin_s + length.declared_s)) {
       const Packets packets = read_to_end(file);
       if (packets.n > 0 && packets.end_s > opened.origin_s) {
-        length.end_s = packets.end_s;
+        length.end_s = packets.end_s + delay_of(opened);
         return length;
       }
     }
@@ -61,7 +67,7 @@ VideoLength measure_length(OpenedVideo& opened, const VideoLimits& limits,
   VideoFile from_start(file.path(), limits, should_cancel);
   const Packets packets = read_to_end(from_start);
   length.n_packets = packets.n;
-  length.end_s = std::max(packets.end_s, opened.origin_s);
+  length.end_s = std::max(packets.end_s + delay_of(opened), opened.origin_s);
   length.walked = true;
   return length;
 }

@@ -16,6 +16,7 @@ constexpr size_t kMaxReason = 200;
 
 struct ThreadLog {
   int depth = 0;
+  int64_t n_errors = 0;
   std::string first_error;
 };
 
@@ -26,7 +27,7 @@ ThreadLog& thread_log() {
 
 void on_log(void* /*object*/, int level, const char* format, va_list arguments) {
   ThreadLog& log = thread_log();
-  if (log.depth == 0 || level > AV_LOG_ERROR || !log.first_error.empty()) return;
+  if (log.depth == 0 || level > AV_LOG_ERROR || log.n_errors++ > 0) return;
   std::array<char, 2 * kMaxReason> text{};
   std::vsnprintf(text.data(), text.size(), format, arguments);
   log.first_error = text.data();
@@ -62,10 +63,14 @@ VideoLog::VideoLog() {
     av_max_alloc(kMaxVideoAllocation);
   });
   ThreadLog& log = thread_log();
-  if (log.depth++ == 0) log.first_error.clear();
+  if (log.depth++ > 0) return;
+  log.n_errors = 0;
+  log.first_error.clear();
 }
 
 VideoLog::~VideoLog() { --thread_log().depth; }
+
+int64_t VideoLog::n_errors() const { return thread_log().n_errors; }
 
 std::string VideoLog::reason(int code) const {
   const std::string text = one_line(thread_log().first_error);

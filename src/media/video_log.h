@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace plateau::media {
@@ -19,6 +20,9 @@ class VideoLog {
   /// The first error line since the outermost construction, or what `code` means: one line, without
   /// addresses.
   std::string reason(int code) const;
+
+  /// Error lines of this thread since the outermost construction.
+  int64_t n_errors() const;
 };
 
 /// No single allocation of FFmpeg is larger (a frame of 36 megapixels of 8 bytes fits): a header

@@ -15,9 +15,14 @@ struct OpenedVideo {
   std::unique_ptr<VideoDecoder> decoder;  // after file: goes first
   FramePtr first;                         // as stored
   double first_s = 0;                     // when it is shown, on the container's clock
+  double first_packet_s = 0;              // the first packet's time, or first_s
   /// Where the film's time begins: the first packet's time or the first frame's, whichever is
   /// earlier. They differ where the beginning cannot be decoded.
   double origin_s = 0;
+
+  /// The packets come in another order than they are shown, and their times are those of decoding:
+  /// the decoder counts on from the first packet to tell the times of showing.
+  bool reordered_without_times();
 };
 
 /// Errors: as probe_video(); kCorrupt when no frame can be decoded.

@@ -96,11 +96,8 @@ struct VideoReader::Impl {
     following.time_s = opened.first_s;
     has_current = false;
     has_following = true;
-    // Without times of their own, frames in the order of decoding and of showing cannot be told
-    // apart after a jump.
-    const bool reordered_avi =
-        opened.file->container() == "avi" && opened.decoder->context().has_b_frames > 0;
-    can_jump = can_jump && options.seek && has_index(opened.file->container()) && !reordered_avi;
+    can_jump = can_jump && options.seek && has_index(opened.file->container()) &&
+               !opened.reordered_without_times();
     if (can_jump && opened.file->container() == "matroska") load_index();
   }
 

@@ -51,6 +51,7 @@ class Formats : public ::testing::TestWithParam<Format> {
     if (spec.encoder == "rawvideo")
       spec.pixel_format = spec.container == "avi" ? "bgr24" : "yuv420p";
     if (spec.encoder == "gif") spec.pixel_format = "rgb8";
+    if (spec.encoder == "libx265") spec.encoder_options = {{"x265-params", "log-level=none"}};
     if (spec.encoder == "png") spec.pixel_format = "rgb24";
     return spec;
   }

@@ -147,7 +147,7 @@ class Writer {
     if (spec_.rotation != 0 || spec_.mirror) {
       auto* matrix = reinterpret_cast<int32_t*>(
           av_stream_new_side_data(stream_, AV_PKT_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t)));
-      av_display_rotation_set(matrix, -spec_.rotation);  // the function counts the other way
+      av_display_rotation_set(matrix, spec_.rotation);  // clockwise, whatever its comment says
       if (spec_.mirror) av_display_matrix_flip(matrix, 1, 0);
     }
     frame_.reset(av_frame_alloc());

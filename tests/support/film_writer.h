@@ -38,7 +38,7 @@ struct FilmSpec {
   int rotation = 0;    // degrees clockwise that a player turns the frames by
   int aspect_num = 1;  // of a pixel
   int aspect_den = 1;
-  bool mirror = false;  // a player mirrors left and right first
+  bool mirror = false;  // a player mirrors left and right after that
   bool full_range = false;
   bool tagged = true;       // says what range and matrix it uses
   std::string matrix = {};  // "bt601" or "bt709"; empty: BT.601, not tagged
