@@ -124,10 +124,11 @@ bool VideoDecoder::feed() {
   if (file_.read(*packet_)) {
     const int64_t ticks = packet_->pts != kAvNoTimestamp ? packet_->pts : packet_->dts;
     if (ticks != kAvNoTimestamp) {
-      position_s_ = file_.seconds_of(ticks);
+      const double time_s = file_.seconds_of(ticks);
+      position_s_ = first_packet_s_.has_value() ? std::max(position_s_, time_s) : time_s;
       // A packet to be discarded is decoded for the sake of those after it, and not shown.
       const bool shown = (packet_->flags & AV_PKT_FLAG_DISCARD) == 0;
-      if (shown && !first_packet_s_.has_value()) first_packet_s_ = position_s_;
+      if (shown && !first_packet_s_.has_value()) first_packet_s_ = time_s;
     }
     if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) count_damage(kAvInvalidData);
     result = avcodec_send_packet(context_.get(), packet_.get());

@@ -44,9 +44,9 @@ class VideoDecoder {
   /// out from then on: they may lean on frames before it.
   void restart();
 
-  /// The first packet's time since the start, where it has one.
+  /// The first packet's time since the start or the last jump, where it has one.
   std::optional<double> first_packet_s() const { return first_packet_s_; }
-  /// The time of the last packet that went in.
+  /// The latest time of the packets that went in since then.
   double position_s() const { return position_s_; }
   AVCodecContext& context() { return *context_; }
   const DecoderCounts& counts() const { return counts_; }
