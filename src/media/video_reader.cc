@@ -144,7 +144,9 @@ struct VideoReader::Impl {
     if (!can_jump || !has_following || time_s - following.time_s < kMinJump_s) return;
     const std::optional<double> key_s = opened.file->key_frame_before(time_s);
     const double here_s = std::max(following.time_s, opened.decoder->position_s());
-    if (!key_s.has_value() || *key_s <= here_s) return;
+    // What the decoder holds back for the order of showing would be decoded in vain.
+    const double held_s = here_s - following.time_s;
+    if (!key_s.has_value() || *key_s <= here_s + held_s) return;
     for (const double back_s : kJumpBack_s) {
       opened.file->watch().start();
       if (!opened.file->seek(time_s - back_s)) break;

@@ -143,6 +143,7 @@ TEST(VideoMemory, StaysWithinTheEstimate) {
                         {"matroska", "libvpx", "yuv420p", 0}}) {
     if (!test::has_encoder(c.encoder)) continue;
     for (const auto& [width, height] : {std::pair(320, 240), {1280, 720}}) {
+      if (!kMemoryIsOurs && width > 320) continue;  // slow, and only the counted bytes remain
       FilmSpec spec{.container = c.container, .encoder = c.encoder};
       spec.pixel_format = c.pixel_format;
       spec.b_frames = c.b_frames;
