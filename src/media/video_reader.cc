@@ -21,8 +21,9 @@ constexpr double kMinJump_s = 0.25;
 // A frame after this much more than the last one's end is missing, not a matter of rounding.
 constexpr double kEndSlack_s = 1.0;
 // How far before the frame that is due a jump aims, one try after the other: an index may count
-// frames in the order of decoding, and name one that is shown too late.
-constexpr std::array kJumpBack_s{0.0, 1.0, 8.0};
+// frames in the order of decoding, and name one that is shown too late. The file learns from that
+// by how much, so the second try is the first again.
+constexpr std::array kJumpBack_s{0.0, 0.0, 1.0, 8.0};
 
 void check_options(const VideoReadOptions& options, const VideoLimits& limits) {
   const bool native = options.width == 0 && options.height == 0;

@@ -93,7 +93,9 @@ TEST_P(Formats, JumpsChangeNothing) {
       EXPECT_EQ(jumping.clocks, walking.clocks) << first_s << " + i * " << step_s;
       EXPECT_EQ(jumping.shown_s, walking.shown_s);
       EXPECT_EQ(walking.report.n_seeks, 0);
-      EXPECT_LE(jumping.report.n_decoded, walking.report.n_decoded + 1);
+      // Half a second between frames that stand alone: a jump that lands too late costs that much
+      // again, once, and the first frame of a file with an index at its end is decoded twice.
+      EXPECT_LE(jumping.report.n_decoded, walking.report.n_decoded + 1 + GetParam().b_frames * 12);
     }
   }
 }
