@@ -6,9 +6,10 @@ set -euo pipefail
 
 packages_for() {
   case "$1" in
-    build) echo "ca-certificates ccache cmake fonts-dejavu-core g++ git libbenchmark-dev libcli11-dev
-                 libfmt-dev libgmock-dev libgtest-dev libjpeg-dev libpng-dev libvips-dev make
-                 ninja-build nlohmann-json3-dev npm openssl pkg-config" ;;
+    build) echo "ca-certificates ccache cmake fonts-dejavu-core g++ git libavcodec-dev libavformat-dev
+                 libavutil-dev libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev libgtest-dev
+                 libjpeg-dev libpng-dev libswscale-dev libvips-dev make ninja-build
+                 nlohmann-json3-dev npm openssl pkg-config" ;;
     demo) echo "lomiri-wallpapers-20.04" ;;  # photographs under CC-BY-SA-3.0
     bench) echo "hyperfine jq" ;;
     lint) echo "clang clang-format clang-tidy" ;;

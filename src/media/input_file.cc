@@ -33,25 +33,26 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   return *this;
 }
 
-InputFile::InputFile(std::string path) : path_(std::move(path)) {
+InputFile::InputFile(std::string path, std::string_view where) : path_(std::move(path)) {
   if (path_.empty() || path_.find('\0') != std::string::npos) {
-    throw_error(ErrorCode::kNotFound, "[image] expected a file name, got {}",
+    throw_error(ErrorCode::kNotFound, "[{}] expected a file name, got {}", where,
                 path_.empty() ? "an empty one" : "one with a zero byte in it");
   }
   // O_NONBLOCK: opening a named pipe must not wait for a writer. It has no effect on regular files.
   fd_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
   if (fd_.get() < 0 || ::fstat(fd_.get(), &status) != 0) {
-    throw_error(ErrorCode::kNotFound, "[image] expected a readable file, got '{}' ({})", path_,
+    throw_error(ErrorCode::kNotFound, "[{}] expected a readable file, got '{}' ({})", where, path_,
                 std::generic_category().message(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw_error(ErrorCode::kUnsupported, "[image] expected a regular file, got {} at '{}'",
+    throw_error(ErrorCode::kUnsupported, "[{}] expected a regular file, got {} at '{}'", where,
                 kind_of(status.st_mode), path_);
   }
   size_ = status.st_size;
   if (size_ == 0) {
-    throw_error(ErrorCode::kCorrupt, "[image] expected a picture, got the empty file '{}'", path_);
+    throw_error(ErrorCode::kCorrupt, "[{}] expected content, got the empty file '{}'", where,
+                path_);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plateau::media {
@@ -27,8 +28,10 @@ class FileDescriptor {
 class InputFile {
  public:
   /// Errors: kNotFound (missing, unreadable), kUnsupported (not a regular file), kCorrupt (empty).
-  explicit InputFile(std::string path);
+  /// `where` heads the messages.
+  explicit InputFile(std::string path, std::string_view where = "image");
 
+  int64_t size() const { return size_; }
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
 
