@@ -119,9 +119,10 @@ TEST(VideoMemory, TenHoursAreAsOneMinute) {
     const Peak hours = peak_of(36'000);
     // The index of the 120 frames that stand alone; less than 2 bytes for each of the frames.
     EXPECT_LE(hours.heap - minute.heap, int64_t{64} << 10) << container;
-    // The heap grows in steps of 128 KiB, and one of them is 2 % of a process as small as this. Two
-    // are less than 8 bytes for each of the frames.
-    EXPECT_LE(hours.peak - minute.peak, int64_t{256} << 10) << container;
+    // The heap grows in steps of 128 KiB, one of which is 2 % of a process as small as this, and
+    // begins with the gaps that earlier tests have left. An index entry for each of the frames
+    // would be 864 kB.
+    EXPECT_LE(hours.peak - minute.peak, int64_t{512} << 10) << container;
     RecordProperty(std::string("peak_anon_minute_") + container, std::to_string(minute.peak));
     RecordProperty(std::string("peak_anon_ten_hours_") + container, std::to_string(hours.peak));
   }
