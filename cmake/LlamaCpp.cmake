@@ -29,8 +29,8 @@ plateau_import(mtmd llama.cpp/tools/mtmd/libmtmd.a tools/mtmd)
 plateau_import(jinja libllama-jinja.a common)
 
 # OpenMP is linked by file, so that clang and g++ builds use the runtime that ggml was built with.
-target_link_libraries(llama_cpp::ggml_base INTERFACE Threads::Threads m)
-target_link_libraries(llama_cpp::ggml_cpu INTERFACE llama_cpp::ggml_base gomp)
+target_link_libraries(llama_cpp::ggml_base INTERFACE Threads::Threads m gomp)
+target_link_libraries(llama_cpp::ggml_cpu INTERFACE llama_cpp::ggml_base)
 target_link_libraries(llama_cpp::ggml INTERFACE llama_cpp::ggml_cpu llama_cpp::ggml_base dl)
 target_link_libraries(llama_cpp::llama INTERFACE llama_cpp::ggml)
 target_link_libraries(llama_cpp::mtmd INTERFACE llama_cpp::llama)
