@@ -1,20 +1,24 @@
 // Tested by needle_set_test.cc.
 #include "eval/needle_set.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "eval/rng.h"
+#include "eval/scene_json.h"
 
 namespace plateau::eval {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr int kMaxPictures = 1'000'000;
+constexpr int kMaxQuestions = 1000;
+// Keys of the independent random streams of a picture's seed, beside those of its scene.
+constexpr uint64_t kPhotoStream = ~uint64_t{16};
+constexpr uint64_t kQuestionStream = ~uint64_t{17};
 
 void check_options(const NeedleSetOptions& options) {
   if (options.out_dir.empty()) {
@@ -24,11 +28,23 @@ void check_options(const NeedleSetOptions& options) {
     throw_error(ErrorCode::kInvalidArgument, "[needle] expected 1 to {} pictures, got {}",
                 kMaxPictures, options.n_pictures);
   }
-  if (options.questions_per_picture < 1 ||
-      options.questions_per_picture > options.scene.n_objects) {
+  const bool only_numbers =
+      std::all_of(options.kinds.begin(), options.kinds.end(),
+                  [](QuestionKind kind) { return kind == QuestionKind::kNumber; });
+  const int most = only_numbers ? options.scene.n_objects : kMaxQuestions;
+  if (options.kinds.empty() || options.questions_per_picture < 1 ||
+      options.questions_per_picture > most) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[needle] expected 1 to {} questions per picture (one per object), got {}",
-                options.scene.n_objects, options.questions_per_picture);
+                "[needle] expected 1 to {} questions per picture{}, got {}", most,
+                only_numbers ? " (one per object)" : "", options.questions_per_picture);
+  }
+  if (options.n_wordings < 1 || options.n_wordings > n_question_wordings()) {
+    throw_error(ErrorCode::kInvalidArgument, "[needle] expected 1 to {} wordings, got {}",
+                n_question_wordings(), options.n_wordings);
+  }
+  if (!options.photos_dir.empty() && !options.scene.background.empty()) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[needle] expected one background or a folder of photographs, got both");
   }
 }
 
@@ -46,22 +62,25 @@ uint64_t picture_seed(uint64_t set_seed, int index) {
   return Rng(set_seed, static_cast<uint64_t>(index)).next() >> 11;
 }
 
-Json question(const Scene& scene, const Needle& needle, const std::string& image,
-              const std::string& number) {
-  return Json{{"id", number + "-" + needle.object},
-              {"image", image},
-              {"question", "What number is on the " + needle.object + "?"},
-              {"answer", std::to_string(needle.digit)},
-              {"needle",
-               {{"x", needle.x},
-                {"y", needle.y},
-                {"w", needle.w},
-                {"h", needle.h},
-                {"cell", {needle.col, needle.row}}}},
-              {"grid", {scene.n_cols, scene.n_rows}},
-              {"width", scene.width},
-              {"height", scene.height},
-              {"seed", scene.seed}};
+/// Paths in the order of their names.
+std::vector<std::string> photos_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string extension = entry.path().extension().string();
+    const bool is_photo =
+        extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
+    std::error_code ignored;
+    if (is_photo && entry.is_regular_file(ignored)) paths.push_back(entry.path().string());
+  }
+  if (error || paths.empty()) {
+    throw_error(
+        ErrorCode::kNotFound,
+        "[needle] expected a folder with photographs (jpg, jpeg, png, webp) at '{}', got {}",
+        folder, error ? error.message() : "none");
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 void write_text(const fs::path& path, const std::string& text) {
@@ -89,23 +108,33 @@ NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgr
   make_folder(options.out_dir);
   const fs::path folder = options.out_dir;
   const char* extension = options.format == PictureFormat::kPng ? "png" : "jpg";
+  std::vector<std::string> photos;
+  if (!options.photos_dir.empty()) photos = photos_in(options.photos_dir);
   NeedleSet set;
   std::string lines;
+  std::string scene_lines;
   for (int i = 0; i < options.n_pictures; ++i) {
     const std::string number = fmt::format("{:04}", i);
     const std::string image = fmt::format("needle-{}.{}", number, extension);
     SceneOptions scene_options = options.scene;
     scene_options.seed = picture_seed(options.scene.seed, i);
+    if (!photos.empty()) {
+      scene_options.background = photos[Rng(scene_options.seed, kPhotoStream).below(photos.size())];
+    }
     const Scene scene = write_scene(scene_options, (folder / image).string());
-    // Needles come in random order, so the first are a fair choice.
-    for (int k = 0; k < options.questions_per_picture; ++k) {
-      lines += question(scene, scene.needles[k], image, number).dump() + "\n";
+    for (const Question& question :
+         ask_about(scene, options.kinds, options.questions_per_picture, options.n_wordings,
+                   Rng(scene_options.seed, kQuestionStream))) {
+      lines += question_line(scene, question, image, number) + "\n";
       ++set.n_questions;
     }
+    scene_lines +=
+        scene_line(scene, image, fs::path(scene_options.background).filename().string()) + "\n";
     set.n_pictures = i + 1;
     if (progress) progress(set.n_pictures, options.n_pictures);
   }
   set.jsonl_path = (folder / "set.jsonl").string();
+  write_text(folder / "scenes.jsonl", scene_lines);
   write_text(set.jsonl_path, lines);
   return set;
 }

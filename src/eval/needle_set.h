@@ -1,16 +1,24 @@
 // A set of needle pictures with questions and answers, as a folder:
 //   needle-0000.jpg ...  the pictures
 //   set.jsonl            one JSON object per question:
-//     {"id": "0000-cat", "image": "needle-0000.jpg", "question": "What number is on the cat?",
-//      "answer": "7", "needle": {"x", "y", "w", "h", "cell": [col, row]},
+//     {"id": "0000-cat", "image": "needle-0000.jpg", "kind": "number",
+//      "question": "What number is on the cat?", "answer": "7", "choices": ["0", ... "9"],
+//      "needle": {"x", "y", "w", "h", "cell": [col, row]}, "needles": [the same],
 //      "grid": [n_cols, n_rows], "width", "height", "seed"}
-// "image" is relative to the folder; "seed" makes that one picture again with write_scene.
+//   scenes.jsonl         one JSON object per picture: {"image", "grid", "width", "height", "seed",
+//      "background", "drawings": [{"object", "color", "size", "number", "words", "x", "y", "w",
+//      "h", "cell"}, ...]}, fields that do not apply being left out
+// "image" is relative to the folder; "seed" makes that one picture again with write_scene. "needle"
+// is there when one drawing answers the question, "needles" holds all that do. "choices" is left
+// out for open questions.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "eval/question.h"
 #include "eval/scene.h"
 
 namespace plateau::eval {
@@ -23,9 +31,12 @@ PictureFormat parse_picture_format(const std::string& name);
 struct NeedleSetOptions {
   std::string out_dir;  // made when it does not exist
   int n_pictures = 1;
-  int questions_per_picture = 1;  // at most scene.n_objects, each about another object
+  int questions_per_picture = 1;  // fewer where a scene has no more to ask; see ask_about
+  std::vector<QuestionKind> kinds = {QuestionKind::kNumber};
+  int n_wordings = 1;
   PictureFormat format = PictureFormat::kJpeg;
-  SceneOptions scene;  // its seed is the set's: each picture's own is derived from it
+  std::string photos_dir;  // each picture takes one of its *.jpg, *.jpeg, *.png, *.webp as backdrop
+  SceneOptions scene;      // its seed is the set's: each picture's own is derived from it
 };
 
 /// Called after each picture.
@@ -37,9 +48,9 @@ struct NeedleSet {
   int n_questions = 0;
 };
 
-/// Files of the same names are replaced; set.jsonl appears only when all pictures are there.
-/// `progress` may be empty. Errors: those of write_scene; kUnavailable when the folder cannot be
-/// made or written.
+/// Files of the same names are replaced; the .jsonl files appear only when all pictures are there.
+/// `progress` may be empty. Errors: those of write_scene; kNotFound when photos_dir is no folder or
+/// holds no photograph; kUnavailable when the folder cannot be made or written.
 NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgress& progress);
 
 }  // namespace plateau::eval

@@ -4,60 +4,96 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
+#include "eval/decoys.h"
 #include "eval/rng.h"
 
 namespace plateau::eval {
 namespace {
 
-constexpr std::array<ObjectKind, 8> kKinds = {{{"cat", {245, 140, 40}},
-                                               {"dog", {120, 72, 40}},
-                                               {"star", {250, 220, 40}},
-                                               {"ring", {150, 60, 200}},
-                                               {"tree", {30, 150, 60}},
-                                               {"fish", {40, 110, 235}},
-                                               {"car", {220, 35, 45}},
-                                               {"moon", {225, 225, 235}}}};
-constexpr int kJitter = 28;
+constexpr std::array<ObjectKind, 8> kKinds = {{{"cat", "cats", "orange", {245, 140, 40}},
+                                               {"dog", "dogs", "brown", {120, 72, 40}},
+                                               {"star", "stars", "yellow", {250, 220, 40}},
+                                               {"ring", "rings", "purple", {150, 60, 200}},
+                                               {"tree", "trees", "green", {30, 150, 60}},
+                                               {"fish", "fish", "blue", {40, 110, 235}},
+                                               {"car", "cars", "red", {220, 35, 45}},
+                                               {"moon", "moons", "white", {225, 225, 235}}}};
+constexpr size_t kVarieties = 2 * kKinds.size() * kKinds.size();  // sizes, colours, kinds
+constexpr int kMaxDrawings = 10000;
 // DejaVu Sans Bold: all digits advance alike; capital height without the overshoot of round ones.
 constexpr int kUnitsPerEm = 2048;
 constexpr int kAdvance = 1425;
+constexpr int kMonoAdvance = 1233;
 constexpr int kCapHeight = 1493;
 // Keys of the independent random streams of one seed; cells of the background use their index.
 constexpr uint64_t kCellStream = ~uint64_t{0};
 constexpr uint64_t kLookStream = ~uint64_t{1};
+constexpr uint64_t kDecoyStream = ~uint64_t{2};
 
 int scaled(int units, int font_size) { return (units * font_size + kUnitsPerEm / 2) / kUnitsPerEm; }
+
+template <typename Items>
+void shuffle(Items& items, Rng& rng) {
+  for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[rng.below(i)]);
+}
 
 /// `count` different cells (Floyd's sampling: no table of all cells), then shuffled.
 std::vector<int64_t> choose_cells(int64_t n_cells, int count, Rng& rng) {
   std::vector<int64_t> chosen;
+  std::unordered_set<int64_t> taken;
   for (int64_t last = n_cells - count; last < n_cells; ++last) {
     const auto cell = static_cast<int64_t>(rng.below(static_cast<uint64_t>(last) + 1));
-    const bool taken = std::find(chosen.begin(), chosen.end(), cell) != chosen.end();
-    chosen.push_back(taken ? last : cell);
+    chosen.push_back(taken.contains(cell) ? last : cell);
+    taken.insert(chosen.back());
   }
-  for (size_t i = chosen.size(); i > 1; --i) std::swap(chosen[i - 1], chosen[rng.below(i)]);
+  shuffle(chosen, rng);
   return chosen;
 }
 
-uint8_t jitter(uint8_t channel, Rng& rng) {
-  return static_cast<uint8_t>(std::clamp(channel + rng.range(-kJitter, kJitter + 1), 0, 255));
+void check_counts(const CellGrid& grid, ObjectVariety variety, int n_objects, int n_decoys) {
+  const int64_t kinds =
+      variety == ObjectVariety::kUsual ? static_cast<int64_t>(kKinds.size()) : kMaxDrawings;
+  const int64_t most = std::min(kinds, grid.n_cells());
+  if (n_objects < 1 || n_objects > most) {
+    throw_error(
+        ErrorCode::kInvalidArgument,
+        "[needle] expected 1 to {} objects ({} kinds; one in each of {}x{} cells), got {}{}", most,
+        kKinds.size(), grid.n_cols(), grid.n_rows(), n_objects,
+        n_objects > kinds ? "; more are told apart by colour and size" : "");
+  }
+  const int64_t most_decoys = std::min<int64_t>(kMaxDrawings, grid.n_cells()) - n_objects;
+  if (n_decoys < 0 || n_decoys > most_decoys) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[needle] expected 0 to {} distractors beside {} objects in {}x{} cells, got {}",
+                most_decoys, n_objects, grid.n_cols(), grid.n_rows(), n_decoys);
+  }
 }
 
-void choose_look(Placement& object, int cell, Rgb usual, Rng& rng) {
-  object.digit = rng.range(0, 10);
-  object.size = rng.range(34, 50);
-  object.font_size = rng.range(25, 34);
-  const int width = std::max(object.size, digit_width(object.font_size)) + 6;
-  const int height = object.size + digit_height(object.font_size) + 10;
-  object.x = rng.range(4, std::max(5, cell - width - 2));
-  object.y = rng.range(4, std::max(5, cell - height - 2));
-  object.color = {jitter(usual.r, rng), jitter(usual.g, rng), jitter(usual.b, rng)};
-  const bool bright = object.color.r + object.color.g + object.color.b > 380;
-  object.outline = bright ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+/// The descriptions of n_objects objects; none twice while there are others.
+std::vector<Placement> choose_objects(ObjectVariety variety, int n_objects, Rng& rng) {
+  std::vector<Placement> objects;
+  if (variety == ObjectVariety::kUsual) {
+    std::array<ObjectKind, kKinds.size()> kinds = kKinds;
+    shuffle(kinds, rng);
+    objects.resize(n_objects);
+    for (int i = 0; i < n_objects; ++i) objects[i].object = kinds[i].name;
+    return objects;
+  }
+  std::vector<size_t> varieties(kVarieties);
+  for (size_t i = 0; i < varieties.size(); ++i) varieties[i] = i;
+  for (size_t i = 0; i < static_cast<size_t>(n_objects); ++i) {
+    if (i % kVarieties == 0) shuffle(varieties, rng);
+    const size_t which = varieties[i % kVarieties];
+    Placement& object = objects.emplace_back();
+    object.object = kKinds[which % kKinds.size()].name;
+    object.color_name = kKinds[which / kKinds.size() % kKinds.size()].color_name;
+    object.size_name = which < kVarieties / 2 ? "small" : "large";
+  }
+  return objects;
 }
 
 }  // namespace
@@ -68,28 +104,29 @@ int digit_width(int font_size) { return scaled(kAdvance, font_size); }
 
 int digit_height(int font_size) { return scaled(kCapHeight, font_size); }
 
-std::vector<Placement> place_objects(const CellGrid& grid, int n_objects, uint64_t seed) {
-  const int64_t most = std::min<int64_t>(kKinds.size(), grid.n_cells());
-  if (n_objects < 1 || n_objects > most) {
-    throw_error(ErrorCode::kInvalidArgument,
-                "[needle] expected 1 to {} objects ({} kinds; one in each of {}x{} cells), got {}",
-                most, kKinds.size(), grid.n_cols(), grid.n_rows(), n_objects);
-  }
+int letter_width(int font_size) { return scaled(kMonoAdvance, font_size); }
+
+std::vector<Placement> place_objects(const CellGrid& grid, ObjectVariety variety, int n_objects,
+                                     int n_decoys, uint64_t seed) {
+  check_counts(grid, variety, n_objects, n_decoys);
   Rng cell_rng(seed, kCellStream);
   Rng look_rng(seed, kLookStream);
-  std::array<ObjectKind, kKinds.size()> kinds = kKinds;
-  for (size_t i = kinds.size(); i > 1; --i) std::swap(kinds[i - 1], kinds[look_rng.below(i)]);
-
-  std::vector<Placement> objects;
-  for (const int64_t cell : choose_cells(grid.n_cells(), n_objects, cell_rng)) {
-    Placement& object = objects.emplace_back();
-    const ObjectKind& kind = kinds[objects.size() - 1];
-    object.object = kind.name;
-    object.col = static_cast<int>(cell % grid.n_cols());
-    object.row = static_cast<int>(cell / grid.n_cols());
-    choose_look(object, grid.cell(), kind.color, look_rng);
+  Rng decoy_rng(seed, kDecoyStream);
+  std::vector<Placement> drawings = choose_objects(variety, n_objects, look_rng);
+  for (Placement& object : drawings) {
+    object.digit = look_rng.range(0, 10);
+    choose_look(object, grid.cell(), look_rng);
   }
-  return objects;
+  const std::vector<Placement> objects = drawings;
+  for (int i = 0; i < n_decoys; ++i) {
+    drawings.push_back(choose_decoy(objects, variety, grid.cell(), decoy_rng));
+  }
+  const auto cells = choose_cells(grid.n_cells(), n_objects + n_decoys, cell_rng);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    drawings[i].col = static_cast<int>(cells[i] % grid.n_cols());
+    drawings[i].row = static_cast<int>(cells[i] / grid.n_cols());
+  }
+  return drawings;
 }
 
 }  // namespace plateau::eval

@@ -30,27 +30,41 @@ void paint_cells(const CellGrid& grid, uint64_t seed, int row, RgbView band) {
   }
 }
 
-Needle needle_of(const Placement& object, const Sprite& sprite) {
-  const PixelBox& box = sprite.painted;
-  return {std::string(object.object),
-          object.digit,
-          box.x,
-          box.y,
-          box.width,
-          box.height,
-          object.col,
-          object.row};
+Drawing drawing_of(const Placement& object, const Sprite& sprite) {
+  Drawing drawing;
+  drawing.object = object.object;
+  drawing.color = object.color_name;
+  drawing.size = object.size_name;
+  drawing.digit = object.digit;
+  for (const std::string_view word : object.words) {
+    if (!drawing.words.empty()) drawing.words += ' ';
+    drawing.words += word;
+  }
+  drawing.x = sprite.painted.x;
+  drawing.y = sprite.painted.y;
+  drawing.w = sprite.painted.width;
+  drawing.h = sprite.painted.height;
+  drawing.col = object.col;
+  drawing.row = object.row;
+  return drawing;
 }
 
 }  // namespace
 
 Scene write_scene(const SceneOptions& options, const std::string& path) {
   const CellGrid grid(options.width, options.height, options.cell, options.n_cols, options.n_rows);
-  Scene scene{grid.width(), grid.height(), grid.n_cols(), grid.n_rows(), options.seed, {}};
+  Scene scene{grid.width(),
+              grid.height(),
+              grid.n_cols(),
+              grid.n_rows(),
+              options.seed,
+              options.n_objects,
+              {}};
   std::vector<Sprite> sprites;
-  for (const Placement& object : place_objects(grid, options.n_objects, options.seed)) {
+  for (const Placement& object :
+       place_objects(grid, options.variety, options.n_objects, options.n_decoys, options.seed)) {
     sprites.push_back(render_sprite(object, grid));
-    scene.needles.push_back(needle_of(object, sprites.back()));
+    scene.drawings.push_back(drawing_of(object, sprites.back()));
   }
   std::unique_ptr<Photo> photo;
   if (!options.background.empty()) {

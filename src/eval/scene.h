@@ -1,4 +1,5 @@
-// Needle pictures: a large picture with a few small numbered objects at known places.
+// Needle pictures: a large picture with small numbered objects, and what is mistaken for them, at
+// known places.
 //
 // Memory: two rows of cells of the picture, plus the background photograph at its own size. The
 // scene and the procedural backdrop are the same for a seed on every platform; the soft edges of
@@ -9,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "eval/placement.h"
+
 namespace plateau::eval {
 
 struct SceneOptions {
@@ -17,16 +20,21 @@ struct SceneOptions {
   int cell = 112;         // side of the vision model's tile, in pixels
   int n_cols = 0;         // the tiler's grid; both 0: that of native detail
   int n_rows = 0;
-  int n_objects = 8;  // at most 8, each of another kind and in another cell
+  ObjectVariety variety = ObjectVariety::kUsual;
+  int n_objects = 8;  // numbered; each in another cell; of kUsual, at most 8 of different kinds
+  int n_decoys = 0;   // see place_objects
   uint64_t seed = 1;
   std::string background;  // path of a photograph; empty: procedural
 };
 
-/// One object with its digit. The box holds all its pixels, label included.
-struct Needle {
-  std::string object;
-  int digit = 0;
-  int64_t x = 0;  // picture pixels
+/// One object, digit or card. The box holds all its pixels, label included.
+struct Drawing {
+  std::string object;  // empty: a digit or a card alone
+  std::string color;   // empty: the kind's usual one
+  std::string size;    // "small", "large"; empty: middling
+  int digit = kNoDigit;
+  std::string words;  // lines of a card, joined by spaces
+  int64_t x = 0;      // picture pixels
   int64_t y = 0;
   int64_t w = 0;
   int64_t h = 0;
@@ -40,7 +48,8 @@ struct Scene {
   int n_cols = 0;
   int n_rows = 0;
   uint64_t seed = 0;
-  std::vector<Needle> needles;  // in random order
+  int n_objects = 0;              // the first drawings: numbered objects
+  std::vector<Drawing> drawings;  // then decoys; each part in random order
 };
 
 /// Writes the picture to a file named *.png, *.jpg or *.jpeg, in place of what is there.

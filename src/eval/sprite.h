@@ -1,4 +1,4 @@
-// Draws one placed object with its label: an SVG drawing rendered by libvips.
+// Draws one placed object, label or card: an SVG drawing rendered by libvips.
 #pragma once
 
 #include <cstdint>

@@ -51,6 +51,9 @@ TEST(NeedleSet, LinesHaveAllFields) {
     EXPECT_EQ(line.at("question"), "What number is on the " + object + "?");
     const std::string answer = line.at("answer");
     EXPECT_TRUE(answer.size() == 1 && answer >= "0" && answer <= "9") << answer;
+    EXPECT_EQ(line.at("kind"), "number");
+    EXPECT_EQ(line.at("choices").size(), 10);
+    EXPECT_EQ(line.at("needles").size(), 1);
     const auto& needle = line.at("needle");
     EXPECT_GE(needle.at("x").get<int>(), 0);
     EXPECT_GE(needle.at("y").get<int>(), 0);
@@ -86,6 +89,56 @@ TEST(NeedleSet, SameSeedSameSetOtherSeedOtherSet) {
   EXPECT_NE(read_file(write_needle_set(options, {}).jsonl_path), first);
 }
 
+TEST(NeedleSet, ScenesListEveryDrawing) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("set"));
+  options.scene.variety = ObjectVariety::kColors;
+  options.scene.n_objects = 5;
+  options.scene.n_decoys = 6;
+  options.kinds = parse_question_kinds("number,which,count,exists,where");
+  options.questions_per_picture = 10;
+  options.n_wordings = 2;
+  write_needle_set(options, {});
+  const auto scenes = lines_of(dir.file("set/scenes.jsonl"));
+  ASSERT_EQ(scenes.size(), 3);
+  EXPECT_EQ(scenes[1].at("image"), "needle-0001.jpg");
+  int n_numbered = 0;
+  for (const auto& drawing : scenes[1].at("drawings")) {
+    EXPECT_EQ(drawing.contains("color"), drawing.contains("object"));
+    EXPECT_TRUE(drawing.contains("cell"));
+    n_numbered += drawing.contains("object") && drawing.contains("number") ? 1 : 0;
+  }
+  EXPECT_EQ(scenes[1].at("drawings").size(), 11);
+  EXPECT_EQ(n_numbered, 5);
+  std::set<std::string> kinds;
+  for (const auto& line : lines_of(dir.file("set/set.jsonl"))) {
+    kinds.insert(line.at("kind").get<std::string>());
+    EXPECT_EQ(line.contains("needle"), line.at("needles").size() == 1);
+  }
+  EXPECT_GE(kinds.size(), 4);
+}
+
+TEST(NeedleSet, EachPictureTakesAPhotograph) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.file("photos"));
+  SceneOptions photo;
+  photo.width = 112;
+  photo.height = 112;
+  photo.n_objects = 1;
+  write_scene(photo, dir.file("photos/a.png"));
+  write_scene(photo, dir.file("photos/b.jpg"));
+  std::ofstream(dir.file("photos/readme.txt")) << "no photograph";
+  NeedleSetOptions options = small_set(dir.file("set"));
+  options.n_pictures = 12;
+  options.photos_dir = dir.file("photos");
+  write_needle_set(options, {});
+  std::set<std::string> used;
+  for (const auto& scene : lines_of(dir.file("set/scenes.jsonl"))) {
+    used.insert(scene.at("background").get<std::string>());
+  }
+  EXPECT_EQ(used, (std::set<std::string>{"a.png", "b.jpg"}));
+}
+
 TEST(NeedleSet, RefusesBadOptions) {
   const TempDir dir;
   const auto code = [&](auto change) {
@@ -99,6 +152,11 @@ TEST(NeedleSet, RefusesBadOptions) {
   EXPECT_EQ(code([](auto& o) { o.scene.n_objects = 9; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.scene.width = 1; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.scene.background = "missing.jpg"; }), ErrorCode::kNotFound);
+  EXPECT_EQ(code([](auto& o) { o.photos_dir = "missing"; }), ErrorCode::kNotFound);
+  EXPECT_EQ(code([&](auto& o) { o.photos_dir = dir.path(); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code([](auto& o) { o.n_wordings = 0; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.n_wordings = 99; }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.kinds.clear(); }), ErrorCode::kInvalidArgument);
   std::ofstream(dir.file("taken")) << "a file";
   EXPECT_EQ(code([&](auto& o) { o.out_dir = dir.file("taken"); }), ErrorCode::kUnavailable);
 }

@@ -30,7 +30,7 @@ TEST(Scene, SameSeedSameBytes) {
     const std::string bytes = read_file(dir.file("a" + extension));
     EXPECT_EQ(bytes, read_file(dir.file("b" + extension)));
     EXPECT_NE(bytes, read_file(dir.file("c" + extension)));
-    EXPECT_EQ(first.needles.size(), 8);
+    EXPECT_EQ(first.drawings.size(), 8);
   }
 }
 
@@ -39,7 +39,7 @@ TEST(Scene, NeedlesLieInTheirCells) {
   const Scene scene = write_scene(small_scene(3), dir.file("a.png"));
   EXPECT_EQ(scene.n_cols, 5);
   EXPECT_EQ(scene.n_rows, 3);
-  for (const Needle& needle : scene.needles) {
+  for (const Drawing& needle : scene.drawings) {
     // In tile pixels, with one pixel for rounding outwards.
     const double x_scale = 5 * 112 / 500.0;
     const double y_scale = 3 * 112 / 340.0;
@@ -58,9 +58,9 @@ TEST(Scene, ThePlacesDoNotDependOnTheBackground) {
   options.background = dir.file("photo.jpg");
   const Scene on_photo = write_scene(options, dir.file("on_photo.png"));
   EXPECT_NE(read_file(dir.file("plain.png")), read_file(dir.file("on_photo.png")));
-  for (size_t i = 0; i < plain.needles.size(); ++i) {
-    EXPECT_EQ(plain.needles[i].x, on_photo.needles[i].x);
-    EXPECT_EQ(plain.needles[i].digit, on_photo.needles[i].digit);
+  for (size_t i = 0; i < plain.drawings.size(); ++i) {
+    EXPECT_EQ(plain.drawings[i].x, on_photo.drawings[i].x);
+    EXPECT_EQ(plain.drawings[i].digit, on_photo.drawings[i].digit);
   }
 }
 
@@ -83,7 +83,7 @@ TEST(Scene, SmallestPictureIsOneCell) {
   options.width = 56;
   options.height = 112;
   options.n_objects = 1;
-  EXPECT_EQ(write_scene(options, dir.file("a.png")).needles.size(), 1);
+  EXPECT_EQ(write_scene(options, dir.file("a.png")).drawings.size(), 1);
   options.width = 1;
   options.height = 1;
   EXPECT_EQ(code_of([&] { write_scene(options, dir.file("b.png")); }), ErrorCode::kInvalidArgument);

@@ -1,0 +1,80 @@
+"""The language model of pico-internvl: Qwen3 (RMS norm, QK norm, rotary positions, gated MLP)."""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from vocabulary import SIZE_OF_TABLE
+
+N_EMBD, N_LAYER, N_HEAD, N_HEAD_KV, HEAD_DIM, N_FF = 128, 4, 4, 2, 32, 384
+ROPE_BASE, RMS_EPS = 1e5, 1e-6
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + RMS_EPS) * self.weight
+
+
+def rotated(x, cos, sin):
+    a, b = x[..., :HEAD_DIM // 2], x[..., HEAD_DIM // 2:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn_norm, self.ffn_norm = RmsNorm(N_EMBD), RmsNorm(N_EMBD)
+        self.attn_q_norm, self.attn_k_norm = RmsNorm(HEAD_DIM), RmsNorm(HEAD_DIM)
+        self.attn_q = nn.Linear(N_EMBD, N_HEAD * HEAD_DIM, False)
+        self.attn_k = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, False)
+        self.attn_v = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, False)
+        self.attn_output = nn.Linear(N_HEAD * HEAD_DIM, N_EMBD, False)
+        self.ffn_gate, self.ffn_up = nn.Linear(N_EMBD, N_FF, False), nn.Linear(N_EMBD, N_FF, False)
+        self.ffn_down = nn.Linear(N_FF, N_EMBD, False)
+
+    def forward(self, x, cos, sin, mask, first=0):
+        """`first`: only the rows from there on are queries (and come back)."""
+        batch, n, _ = x.shape
+        h = self.attn_norm(x)
+        x, hq = x[:, first:], h[:, first:]
+        q = self.attn_q_norm(self.attn_q(hq).view(batch, n - first, N_HEAD, HEAD_DIM)).transpose(1, 2)
+        k = self.attn_k_norm(self.attn_k(h).view(batch, n, N_HEAD_KV, HEAD_DIM)).transpose(1, 2)
+        v = self.attn_v(h).view(batch, n, N_HEAD_KV, HEAD_DIM).transpose(1, 2)
+        q, k = rotated(q, cos[:, :, first:], sin[:, :, first:]), rotated(k, cos, sin)
+        group = N_HEAD // N_HEAD_KV
+        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+        weights = torch.softmax(q @ k.transpose(-1, -2) * HEAD_DIM ** -0.5 + mask[first:], -1)
+        x = x + self.attn_output((weights @ v).transpose(1, 2).reshape(batch, n - first, -1))
+        h = self.ffn_norm(x)
+        return x + self.ffn_down(F.silu(self.ffn_gate(h)) * self.ffn_up(h))
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token_embd = nn.Embedding(SIZE_OF_TABLE, N_EMBD)
+        self.layers = nn.ModuleList(Layer() for _ in range(N_LAYER))
+        self.output_norm = RmsNorm(N_EMBD)
+        self.output = nn.Linear(N_EMBD, SIZE_OF_TABLE, False)
+        nn.init.normal_(self.token_embd.weight, std=0.05)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=1 / math.sqrt(module.in_features))
+        for layer in self.layers:
+            layer.attn_output.weight.data *= 0.4
+            layer.ffn_down.weight.data *= 0.4
+
+    def forward(self, x, positions, first=0):
+        """x [batch, n, N_EMBD], positions [batch, n] -> normed states of the rows from `first` on."""
+        frequency = ROPE_BASE ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
+        angle = positions[:, None, :, None].float() * frequency
+        cos, sin = angle.cos(), angle.sin()
+        mask = torch.full((x.shape[1], x.shape[1]), -1e9, device=x.device).triu(1)
+        for layer in self.layers[:-1]:
+            x = layer(x, cos, sin, mask)
+        return self.output_norm(self.layers[-1](x, cos, sin, mask, first))

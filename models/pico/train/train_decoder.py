@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Trains the language model and the projector on the features of a trained tower.
+
+    train_decoder.py --tiles DIR --held-out DIR --tower CHECKPOINT --out CHECKPOINT [--init TEXT.gguf]
+                     [--stage TILES,BATCH,QUESTIONS,GAP,RATE,STEPS]... [--scale F]
+
+Pictures are put together from tiles anew at every step (scenes.py). The stages go from few tiles to
+many; gaps of random width between the positions of tiles teach it positions far beyond the tokens
+it is shown. The learning rate falls to nearly nothing at the end of every stage: a stage that is cut
+before is worse than none. Started again with the same --out, it goes on from the checkpoint.
+"""
+import argparse
+import pathlib
+import time
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import gguf_io
+import training
+from decoder import N_EMBD, Decoder
+from scenes import BEFORE, Bank, Scene, conversation
+from tiles import Tiles
+from tower import N_FEATURES, N_TOKENS, Tower, normalized
+from train_tower import Classifier
+from vocabulary import EOT
+
+# tiles, batch, questions, gap (tiles), rate, steps
+STAGES = [(6, 32, 4, 300, 1e-3, 2000), (24, 24, 6, 100, 1e-3, 3000), (96, 8, 8, 20, 7e-4, 2000),
+          (320, 3, 8, 6, 4e-4, 800), (700, 1, 8, 3, 2e-4, 400)]
+MIX = dict(number=0.66, exists=0.14, which=0.1, count=0.1)
+COLORED = 0.65  # share of pictures whose objects come in all colours and sizes
+
+
+@torch.no_grad()
+def features_of(tower, tiles, path, device):
+    """[n, N_TOKENS, N_FEATURES] f16, computed once and kept in a file."""
+    shape = (len(tiles), N_TOKENS, N_FEATURES)
+    if not path.exists() or path.stat().st_size != 2 * np.prod(shape):
+        partial = path.with_suffix(".part")
+        with open(partial, "wb") as file:
+            for i in range(0, len(tiles), 200):
+                pixels = torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device)
+                file.write(tower.shuffled(tower.patches(normalized(pixels))).cpu().half().numpy().tobytes())
+        partial.rename(path)
+    return np.memmap(path, np.float16, "r", shape=shape)
+
+
+class Batch:
+    """`batch` pictures of one number of tiles. ids [batch, n_text], wanted likewise."""
+
+    def __init__(self, bank, rng, batch, n_tiles, n_questions, gap):
+        rows, self.tiles, self.firsts, positions = [], [], [], []
+        while len(rows) < batch:
+            scene = Scene(bank, n_tiles, rng, rng.random() < COLORED)
+            questions = scene.questions(n_questions, MIX)
+            if not questions:
+                continue
+            ids, wanted, firsts = conversation(questions)
+            self.firsts += [(len(rows), what, scene.colored, place, token, i)
+                            for i, (what, place, token) in enumerate(firsts)]
+            rows.append((ids, wanted))
+            self.tiles.append(scene.tiles)
+            gaps = np.repeat(np.cumsum(rng.integers(0, gap + 1, len(scene.tiles))) * N_TOKENS, N_TOKENS)
+            positions.append(np.concatenate([np.arange(len(BEFORE)), len(BEFORE) + np.arange(len(gaps)) + gaps]))
+        n_text = max(len(ids) for ids, _ in rows)
+        self.ids = torch.full((batch, n_text), EOT)
+        self.wanted = torch.full((batch, n_text), -100)
+        for i, (ids, wanted) in enumerate(rows):
+            self.ids[i, :len(ids)] = torch.tensor(ids)
+            self.wanted[i, :len(ids)] = torch.tensor(wanted)
+        self.positions = torch.from_numpy(np.stack(
+            [np.concatenate([p, p[-1] + 1 + np.arange(n_text)]) for p in positions]))
+
+
+def states(decoder, projector, features, batch, device):
+    """Normed states of the text after the picture, [batch, n_text, N_EMBD]."""
+    chosen = torch.from_numpy(features[np.array(batch.tiles)].astype(np.float32)).to(device)
+    seen = projector(chosen).flatten(1, 2)
+    before = decoder.token_embd(torch.tensor(BEFORE, device=device)).expand(len(seen), -1, -1)
+    x = torch.cat([before, seen, decoder.token_embd(batch.ids.to(device))], 1)
+    return decoder(x, batch.positions.to(device), first=x.shape[1] - batch.ids.shape[1])
+
+
+@torch.no_grad()
+def first_token_accuracy(decoder, projector, features, bank, rng, n_pictures, n_tiles, device, gap=0):
+    """Right answers to the first questions of held-out pictures, by kind of question and of picture."""
+    tally = {}
+    per_batch = max(1, min(8, 256 // n_tiles))
+    for _ in range(-(-n_pictures // per_batch)):
+        batch = Batch(bank, rng, per_batch, n_tiles, 4, gap)
+        h = states(decoder, projector, features, batch, device)
+        for row, what, colored, place, token, _ in batch.firsts:
+            right = decoder.output(h[row, place]).argmax().item() == token
+            tally.setdefault(what + ("+" if colored else ""), []).append(right)
+    return {what: (float(np.mean(rights)), len(rights)) for what, rights in sorted(tally.items())}
+
+
+def show(tally):
+    return " ".join(f"{what} {rate:.2f} ({n})" for what, (rate, n) in tally.items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tiles", required=True)
+    parser.add_argument("--held-out", required=True)
+    parser.add_argument("--tower", required=True, help="checkpoint of train_tower.py")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--init", help="text GGUF to start from")
+    parser.add_argument("--stage", action="append", help="in place of the built-in stages")
+    parser.add_argument("--scale", type=float, default=1, help="factor of all numbers of steps")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--report", type=int, default=100, help="steps between reports")
+    options = parser.parse_args()
+    device = training.set_up(options.threads, options.seed)
+    stages = [tuple(float(v) for v in text.split(",")) for text in options.stage or []] or STAGES
+
+    classifier = Classifier()
+    classifier.load_state_dict(torch.load(options.tower, map_location="cpu")["model"])
+    tower = classifier.tower.to(device)
+    stem = pathlib.Path(options.out)
+    tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
+    features = features_of(tower, tiles, stem.with_suffix(".features"), device)
+    held_features = features_of(tower, held_out, stem.with_suffix(".held-out"), device)
+    bank, held_bank = Bank(tiles.labels), Bank(held_out.labels)
+    print("features are there", flush=True)
+
+    decoder, projector = Decoder(), tower.projector
+    if options.init:
+        print("not taken over:", gguf_io.load_decoder(options.init, decoder))
+    decoder.to(device)
+    parameters = [*decoder.parameters(), *projector.parameters()]
+    optimizer = torch.optim.AdamW(parameters, 1e-3, betas=(0.9, 0.98), weight_decay=0.02)
+    checkpoint = training.Checkpoint(options.out)
+    stage_0 = step_0 = 0
+    state = checkpoint.load()
+    if state:
+        decoder.load_state_dict(state["decoder"])
+        projector.load_state_dict(state["projector"])
+        optimizer.load_state_dict(state["optimizer"])
+        stage_0, step_0 = state["stage"], state["step"]
+    print(f"{sum(p.numel() for p in parameters)} parameters, from stage {stage_0} step {step_0}", flush=True)
+
+    for stage in range(stage_0, len(stages)):
+        n_tiles, n_batch, n_questions, gap = (int(v) for v in stages[stage][:4])
+        rate, n_steps = stages[stage][4], max(1, int(stages[stage][5] * options.scale))
+        losses, start = [], time.time()
+        for step in range(step_0, n_steps):
+            rng = training.rng_of(options.seed, stage * 1_000_000 + step)
+            for group in optimizer.param_groups:
+                group["lr"] = rate * training.rate_at(step / n_steps)
+            batch = Batch(bank, rng, n_batch, int(rng.integers(max(1, n_tiles // 3), n_tiles + 1)), n_questions, gap)
+            h = states(decoder, projector, features, batch, device)[:, :-1]
+            wanted = batch.wanted[:, 1:].to(device)
+            answers = wanted >= 0
+            loss = F.cross_entropy(decoder.output(h[answers]), wanted[answers])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            losses.append(loss.item())
+            if (step + 1) % options.report == 0 or step + 1 == n_steps:
+                tally = first_token_accuracy(decoder, projector, held_features, held_bank,
+                                             training.rng_of(options.seed, 10**9 + step), 24, n_tiles, device)
+                print(f"stage {stage} ({n_tiles} tiles) step {step + 1}/{n_steps} loss {np.mean(losses):.3f} "
+                      f"held-out {show(tally)}; {(time.time() - start) / len(losses):.2f} s/step", flush=True)
+                losses, start = [], time.time()
+            if checkpoint.due() or step + 1 == n_steps:
+                last = step + 1 == n_steps
+                checkpoint.save(decoder=decoder.state_dict(), projector=projector.state_dict(),
+                                tower=tower.state_dict(), optimizer=optimizer.state_dict(),
+                                stage=stage + last, step=0 if last else step + 1)
+        step_0 = 0
+
+
+if __name__ == "__main__":
+    main()

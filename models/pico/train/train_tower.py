@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Trains the vision tower to name what is on a tile: kind, colour, size and number.
+
+    train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--steps N] [--minutes M] [--init MMPROJ.gguf]
+
+Heads read attention-pooled patches and projected tokens together: from the projected tokens alone
+the digits are not learned. Started again with the same --out, it goes on from the checkpoint.
+--minutes ends the run by the clock instead, the learning rate decaying until then.
+"""
+import argparse
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import decoder
+import gguf_io
+import training
+from make_tiles import N_COLOR, N_KIND, N_NUMBER, N_SIZE, WHAT
+from tiles import Tiles
+from tower import WIDTH, Tower, normalized
+
+CLASSES = (N_KIND, N_COLOR, N_SIZE, N_NUMBER)
+
+
+class Heads(nn.Module):
+    """One learned query per attribute pools the tokens, one linear layer names the class."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(len(CLASSES), width) * 0.1)
+        self.norm = nn.LayerNorm(width)
+        self.name = nn.ModuleList(nn.Linear(width, n) for n in CLASSES)
+
+    def forward(self, tokens):
+        tokens = self.norm(tokens)
+        weights = torch.softmax(torch.einsum("qe,bne->bqn", self.query, tokens), -1)
+        pooled = weights @ tokens
+        return [name(pooled[:, i]) for i, name in enumerate(self.name)]
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tower = Tower(decoder.N_EMBD)
+        self.on_patches, self.on_tokens = Heads(WIDTH), Heads(decoder.N_EMBD)
+
+    def forward(self, pixels):
+        """Logits of the four attributes, from the patches, then from the tokens."""
+        patches = self.tower.patches(normalized(pixels))
+        tokens = self.tower.projector(self.tower.shuffled(patches))
+        return self.on_patches(patches), self.on_tokens(tokens)
+
+
+def augmented(pixels, rng):
+    """Brightness and contrast of each tile, a little."""
+    n = len(pixels)
+    gain = torch.from_numpy(rng.uniform(0.85, 1.15, (n, 1, 1, 1)).astype(np.float32))
+    shift = torch.from_numpy(rng.uniform(-12, 12, (n, 1, 1, 1)).astype(np.float32))
+    return (pixels.float() * gain + shift).clamp(0, 255)
+
+
+@torch.no_grad()
+def accuracy(model, tiles, device, limit):
+    """Per attribute, from the tokens, over numbered tiles; then all four at once; then over all tiles."""
+    right = []
+    for i in range(0, min(limit, len(tiles)), 200):
+        logits = model(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device))[1]
+        named = np.stack([l.argmax(1).cpu().numpy() for l in logits], 1)
+        right.append(named == tiles.labels[i:i + 200, :4])
+    right = np.concatenate(right)
+    numbered = right[tiles.labels[:len(right), 4] == WHAT.index("numbered")]
+    return [*numbered.mean(0), numbered.all(1).mean(), right.all(1).mean()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tiles", required=True)
+    parser.add_argument("--held-out", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--init", help="mmproj GGUF to start from")
+    parser.add_argument("--steps", type=int, default=20000)
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--batch", type=int, default=48)
+    parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--report", type=int, default=500, help="steps between reports")
+    options = parser.parse_args()
+    device = training.set_up(options.threads, options.seed)
+    tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
+    model = Classifier()
+    if options.init:
+        print("not taken over:", gguf_io.load_tower(options.init, model.tower))
+    model.to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), options.rate, weight_decay=0.05)
+    checkpoint = training.Checkpoint(options.out)
+    step, state = 0, checkpoint.load()
+    if state:
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        step = state["step"]
+    print(f"{sum(p.numel() for p in model.tower.parameters())} parameters, {len(tiles)} tiles, from step {step}",
+          flush=True)
+
+    def progress():
+        by_clock = checkpoint.elapsed() / (60 * options.minutes) if options.minutes else 0
+        return max(step / options.steps, by_clock)
+
+    losses = []
+    while progress() < 1:
+        for group in optimizer.param_groups:
+            group["lr"] = options.rate * training.rate_at(progress())
+        rng = training.rng_of(options.seed, step)
+        chosen = np.sort(rng.integers(0, len(tiles), options.batch))
+        pixels = augmented(torch.from_numpy(tiles.pixels[chosen]), rng).to(device)
+        wanted = torch.from_numpy(tiles.labels[chosen]).to(device)
+        loss = sum(F.cross_entropy(logits, wanted[:, i]) for heads in model(pixels)
+                   for i, logits in enumerate(heads))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+        step += 1
+        if step % options.report == 0 or progress() >= 1:
+            rates = accuracy(model, held_out, device, 2000)
+            print(f"step {step} loss {np.mean(losses):.3f} held-out kind {rates[0]:.3f} colour {rates[1]:.3f} "
+                  f"size {rates[2]:.3f} number {rates[3]:.3f} all four {rates[4]:.3f}; all tiles {rates[5]:.3f}; "
+                  f"{checkpoint.elapsed():.0f} s", flush=True)
+            losses = []
+        if checkpoint.due() or progress() >= 1:
+            checkpoint.save(model=model.state_dict(), optimizer=optimizer.state_dict(), step=step)
+
+
+if __name__ == "__main__":
+    main()
