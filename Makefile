@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test asan bench format lint clean packages llama-cpp configure
+.PHONY: help demo test asan bench train-smoke format lint clean packages llama-cpp configure
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -24,6 +24,11 @@ bench: configure ## Build and run the benchmarks
 	@scripts/install-packages.sh bench
 	@cmake --build build/$(PRESET)
 	@scripts/bench.sh build/$(PRESET)
+
+train-smoke: configure ## Train the bundled models for a minute: the loss falls, the files load
+	@scripts/install-packages.sh train
+	@cmake --build build/$(PRESET) --target plateau
+	@models/pico/train/smoke.sh build/$(PRESET)/bin/plateau
 
 format: ## Format the C++ sources in place
 	@scripts/install-packages.sh lint

@@ -26,13 +26,14 @@ int side_of(std::string_view size_name, Rng& rng) {
   return rng.range(34, 50);
 }
 
-Rgb usual_color(const Placement& object) {
-  for (const ObjectKind& kind : object_kinds()) {
-    const bool same = object.color_name.empty() ? kind.name == object.object
-                                                : kind.color_name == object.color_name;
-    if (same) return kind.color;
+Rgb color_of(const Placement& object) {
+  for (const NamedColor& color : object_colors()) {
+    if (color.name == object.color_name) return color.color;
   }
-  throw_error(ErrorCode::kInternal, "[needle] no colour '{}'", object.color_name);
+  for (const ObjectKind& kind : object_kinds()) {
+    if (kind.name == object.object) return kind.color;
+  }
+  throw_error(ErrorCode::kInternal, "[needle] no object '{}'", object.object);
 }
 
 bool looks_alike(const Placement& a, const Placement& b) {
@@ -49,7 +50,7 @@ bool choose_look_alike(std::span<const Placement> objects, ObjectVariety variety
     } else {
       const Placement& model = objects[rng.below(objects.size())];
       decoy.object = model.object;
-      decoy.color_name = kinds[rng.below(kinds.size())].color_name;
+      decoy.color_name = object_colors()[rng.below(object_colors().size())].name;
       decoy.size_name = rng.coin() ? "small" : "large";
     }
     const bool taken = std::any_of(objects.begin(), objects.end(), [&](const Placement& object) {
@@ -87,10 +88,12 @@ void choose_look(Placement& object, int cell, Rng& rng) {
   object.x = rng.range(4, std::max(5, cell - width - 2));
   object.y = rng.range(4, std::max(5, cell - height - 2));
   if (object.object.empty()) return;
-  const Rgb usual = usual_color(object);
+  const Rgb usual = color_of(object);
   object.color = {jitter(usual.r, rng), jitter(usual.g, rng), jitter(usual.b, rng)};
   const bool bright = object.color.r + object.color.g + object.color.b > 380;
-  object.outline = bright ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+  object.on_card = !object.color_name.empty();
+  object.outline = bright || object.on_card ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+  object.outline_width = object.on_card ? 2 : 1;
 }
 
 Placement choose_decoy(std::span<const Placement> objects, ObjectVariety variety, int cell,

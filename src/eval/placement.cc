@@ -14,15 +14,23 @@
 namespace plateau::eval {
 namespace {
 
-constexpr std::array<ObjectKind, 8> kKinds = {{{"cat", "cats", "orange", {245, 140, 40}},
-                                               {"dog", "dogs", "brown", {120, 72, 40}},
-                                               {"star", "stars", "yellow", {250, 220, 40}},
-                                               {"ring", "rings", "purple", {150, 60, 200}},
-                                               {"tree", "trees", "green", {30, 150, 60}},
-                                               {"fish", "fish", "blue", {40, 110, 235}},
-                                               {"car", "cars", "red", {220, 35, 45}},
-                                               {"moon", "moons", "white", {225, 225, 235}}}};
-constexpr size_t kVarieties = 2 * kKinds.size() * kKinds.size();  // sizes, colours, kinds
+constexpr std::array<ObjectKind, 8> kKinds = {{{"cat", "cats", {245, 140, 40}},
+                                               {"dog", "dogs", {120, 72, 40}},
+                                               {"star", "stars", {250, 220, 40}},
+                                               {"ring", "rings", {150, 60, 200}},
+                                               {"tree", "trees", {30, 150, 60}},
+                                               {"fish", "fish", {40, 110, 235}},
+                                               {"car", "cars", {220, 35, 45}},
+                                               {"moon", "moons", {225, 225, 235}}}};
+constexpr std::array<NamedColor, 8> kColors = {{{"orange", {245, 140, 40}},
+                                                {"brown", {120, 72, 40}},
+                                                {"yellow", {250, 220, 40}},
+                                                {"purple", {150, 60, 200}},
+                                                {"green", {30, 150, 60}},
+                                                {"blue", {40, 110, 235}},
+                                                {"red", {220, 35, 45}},
+                                                {"grey", {140, 140, 140}}}};
+constexpr size_t kVarieties = 2 * kColors.size() * kKinds.size();  // sizes, colours, kinds
 constexpr int kMaxDrawings = 10000;
 // DejaVu Sans Bold: all digits advance alike; capital height without the overshoot of round ones.
 constexpr int kUnitsPerEm = 2048;
@@ -90,7 +98,7 @@ std::vector<Placement> choose_objects(ObjectVariety variety, int n_objects, Rng&
     const size_t which = varieties[i % kVarieties];
     Placement& object = objects.emplace_back();
     object.object = kKinds[which % kKinds.size()].name;
-    object.color_name = kKinds[which / kKinds.size() % kKinds.size()].color_name;
+    object.color_name = kColors[which / kKinds.size() % kColors.size()].name;
     object.size_name = which < kVarieties / 2 ? "small" : "large";
   }
   return objects;
@@ -99,6 +107,8 @@ std::vector<Placement> choose_objects(ObjectVariety variety, int n_objects, Rng&
 }  // namespace
 
 std::span<const ObjectKind> object_kinds() { return kKinds; }
+
+std::span<const NamedColor> object_colors() { return kColors; }
 
 int digit_width(int font_size) { return scaled(kAdvance, font_size); }
 

@@ -16,15 +16,21 @@ namespace plateau::eval {
 struct ObjectKind {
   std::string_view name;
   std::string_view plural;
-  std::string_view color_name;
   Rgb color;
 };
 std::span<const ObjectKind> object_kinds();
 
+/// The colours of ObjectVariety::kColors.
+struct NamedColor {
+  std::string_view name;
+  Rgb color;
+};
+std::span<const NamedColor> object_colors();
+
 /// What tells objects apart.
 enum class ObjectVariety {
   kUsual,   // by kind alone: each in its usual colour, of middling size ("the cat")
-  kColors,  // by size, colour and kind ("the small red cat")
+  kColors,  // by size, colour and kind ("the small red cat"); printed on a white card
 };
 
 inline constexpr int kNoDigit = -1;
@@ -44,6 +50,8 @@ struct Placement {
   int font_size = 0;  // em of the digit or of the words
   Rgb color;
   Rgb outline;
+  int outline_width = 1;
+  bool on_card = false;                 // white behind the object and its digit
   std::vector<std::string_view> words;  // lines of capital letters; with them, no object and digit
 };
 

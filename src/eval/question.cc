@@ -57,8 +57,8 @@ std::vector<Description> all_names(const Scene& scene) {
   for (const ObjectKind& kind : object_kinds()) {
     names.push_back({"", "", kind.name});
     if (!is_colored(scene)) continue;
-    for (const ObjectKind& color : object_kinds()) {
-      names.push_back({"", color.color_name, kind.name});
+    for (const NamedColor& color : object_colors()) {
+      names.push_back({"", color.name, kind.name});
     }
   }
   return names;
@@ -161,11 +161,10 @@ class Asker {
   std::optional<Question> exists_not() {
     const auto names = descriptions_of(scene_.drawings[pick_object()]);
     Description name = names[rng_.below(names.size())];
-    const auto& other = object_kinds()[rng_.below(object_kinds().size())];
     if (name.color_name.empty() || rng_.coin()) {
-      name.object = other.name;
+      name.object = object_kinds()[rng_.below(object_kinds().size())].name;
     } else {
-      name.color_name = other.color_name;
+      name.color_name = object_colors()[rng_.below(object_colors().size())].name;
     }
     if (!matches(scene_, name).empty()) return std::nullopt;
     return existence(name);

@@ -84,7 +84,16 @@ std::string object_svg(const Placement& object) {
   return fmt::format(R"svg(<g transform="translate({:.1f} {:.1f}) scale({})" color="{}")svg"
                      R"svg( fill="currentColor" stroke="{}" stroke-width="{:.5f}">{}</g>)svg",
                      object.x + 0.5, object.y + 0.5, object.size, hex(object.color),
-                     hex(object.outline), 1.0 / object.size, asset_body(object.object));
+                     hex(object.outline), static_cast<double>(object.outline_width) / object.size,
+                     asset_body(object.object));
+}
+
+/// White around the object and its digit.
+std::string backing_svg(const Placement& object) {
+  const Extent extent = extent_of(object);
+  return fmt::format(R"svg(<rect x="{}" y="{}" width="{}" height="{}" fill="white"/>)svg",
+                     object.x - kOverhang, object.y - kOverhang, extent.width + 2 * kOverhang,
+                     extent.height + 2 * kOverhang);
 }
 
 std::string label_svg(const Placement& object) {
@@ -124,6 +133,7 @@ std::string sprite_svg(const Placement& object, const CellGrid& grid, const Pixe
   const double view_x = static_cast<double>(box.x) / grid.x_scale() - object.col * cell;
   const double view_y = static_cast<double>(box.y) / grid.y_scale() - object.row * cell;
   std::string body;
+  if (object.on_card) body += backing_svg(object);
   if (!object.object.empty()) body += object_svg(object);
   if (object.digit != kNoDigit) body += label_svg(object);
   if (!object.words.empty()) body += card_svg(object);

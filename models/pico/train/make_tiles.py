@@ -27,7 +27,8 @@ from vocabulary import COLORS, KINDS, SIZES
 SIZE_CLASSES = SIZES + [None]  # None: middling, of the usual colour
 WHAT = ["background", "numbered", "unnumbered", "number", "card", "thumbnail"]
 N_KIND, N_COLOR, N_SIZE, N_NUMBER = len(KINDS) + 1, len(COLORS) + 1, len(SIZE_CLASSES) + 1, 11
-USUAL_COLOR = dict(zip(KINDS, COLORS))  # object_kinds() in src/eval/placement.cc pairs them
+# As object_kinds() in src/eval/placement.cc has them; the moon's white is no colour of the others.
+USUAL_COLOR = dict(zip(KINDS, COLORS[:-1] + [None]))
 
 
 def label_of(drawing):
@@ -37,7 +38,8 @@ def label_of(drawing):
         label[4] = WHAT.index("card" if "words" in drawing else "number")
         return label
     label[0] = KINDS.index(kind)
-    label[1] = COLORS.index(drawing.get("color", USUAL_COLOR[kind]))
+    color = drawing.get("color", USUAL_COLOR[kind])
+    label[1] = N_COLOR - 1 if color is None else COLORS.index(color)
     label[2] = SIZE_CLASSES.index(drawing.get("size"))
     label[4] = WHAT.index("unnumbered" if number is None else "numbered")
     return label

@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 
-from make_tiles import N_COLOR, N_KIND, N_NUMBER, N_SIZE, SIZE_CLASSES, USUAL_COLOR, WHAT
+from make_tiles import SIZE_CLASSES, WHAT
 from vocabulary import COLORS, KINDS, SIZES, encode
 
 WORDINGS = json.loads((pathlib.Path(__file__).resolve().parent.parent / "assets/questions.json").read_text())
@@ -20,8 +20,7 @@ class Bank:
         self.labels = labels
         self.what = {name: np.flatnonzero(labels[:, 4] == i) for i, name in enumerate(WHAT)}
         self.numbered, self.unnumbered = self._by_look("numbered"), self._by_look("unnumbered")
-        self.usual = [(k, COLORS.index(USUAL_COLOR[kind]), MIDDLING) for k, kind in enumerate(KINDS)]
-        self.usual = [look for look in self.usual if look in self.numbered]
+        self.usual = [look for look in self.numbered if look[2] == MIDDLING]
         self.looks = [look for look in self.numbered if look[2] != MIDDLING]
 
     def _by_look(self, what):
@@ -36,6 +35,7 @@ class Scene:
     number -1 for objects without one."""
 
     def __init__(self, bank, n_tiles, rng, colored):
+        colored = bool(bank.looks) and (colored or not bank.usual)
         self.rng, self.colored = rng, colored
         looks = bank.looks if colored else bank.usual
         most = min(n_tiles, 200 if colored else len(looks))
@@ -74,7 +74,7 @@ class Scene:
         form = self.rng.integers(3)
         if form == 0:
             return int(self.rng.choice(bank.what["card"]))
-        if form == 1:
+        if form == 1 and bank.unnumbered:
             for _ in range(4):
                 model, colour = chosen[self.rng.integers(len(chosen))], self.rng.integers(len(COLORS))
                 look = (model[0], int(colour), int(self.rng.integers(2))) if self.colored else \

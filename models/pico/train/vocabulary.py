@@ -8,7 +8,7 @@ import re
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<IMG_CONTEXT>",
            "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
 KINDS = ["cat", "dog", "star", "ring", "tree", "fish", "car", "moon"]
-COLORS = ["orange", "brown", "yellow", "purple", "green", "blue", "red", "white"]
+COLORS = ["orange", "brown", "yellow", "purple", "green", "blue", "red", "grey"]
 SIZES = ["small", "large"]
 # In the order of their merges: words with a leading space first, so that a chain for a word without
 # one never cuts into them.
