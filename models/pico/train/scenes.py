@@ -156,13 +156,13 @@ class Scene:
 
 
 BEFORE = encode("<|im_start|>user\n<img>")
-AFTER = encode("</img>")
 
 
-def conversation(questions):
-    """Token ids after the picture, what is to be answered (-100 elsewhere) and, per question, its kind and
+def conversation(questions, after="</img>"):
+    """Token ids after the picture, the marker `after` first, what is to be answered (-100 elsewhere) and, per question, its kind and
     the place and token of the answer's first token."""
-    ids, wanted, firsts = list(AFTER), [-100] * len(AFTER), []
+    ids = encode(after)
+    wanted, firsts = [-100] * len(ids), []
     for i, (what, question, answer) in enumerate(questions):
         asked = encode(("\n" if i == 0 else "\n<|im_start|>user\n") + question
                        + "<|im_end|>\n<|im_start|>assistant\n")

@@ -30,7 +30,7 @@ from vocabulary import EOT
 # tiles, batch, questions, gap (tiles), rate, steps
 STAGES = [(6, 32, 4, 300, 1e-3, 2000), (24, 24, 6, 100, 1e-3, 3000), (96, 8, 8, 20, 7e-4, 2000),
           (320, 3, 8, 6, 4e-4, 800), (700, 1, 8, 3, 2e-4, 400)]
-MIX = dict(number=0.66, exists=0.14, which=0.1, count=0.1)
+MIX = dict(number=0.7, exists=0.15, which=0.15)  # "count" is there too, but was not trained
 COLORED = 0.65  # share of pictures whose objects come in all colours and sizes
 
 
@@ -108,7 +108,8 @@ def main():
     parser.add_argument("--held-out", required=True)
     parser.add_argument("--tower", required=True, help="checkpoint of train_tower.py")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--init", help="text GGUF to start from")
+    parser.add_argument("--init", help="text GGUF, or checkpoint (*.pt) whose projector is taken too")
+    parser.add_argument("--most-tiles", type=int, default=0, help="use only the first tiles (0: all)")
     parser.add_argument("--stage", action="append", help="in place of the built-in stages")
     parser.add_argument("--scale", type=float, default=1, help="factor of all numbers of steps")
     parser.add_argument("--threads", type=int, default=0)
@@ -122,14 +123,18 @@ def main():
     classifier.load_state_dict(torch.load(options.tower, map_location="cpu")["model"])
     tower = classifier.tower.to(device)
     stem = pathlib.Path(options.out)
-    tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
+    tiles, held_out = Tiles(options.tiles, options.most_tiles), Tiles(options.held_out)
     features = features_of(tower, tiles, stem.with_suffix(".features"), device)
     held_features = features_of(tower, held_out, stem.with_suffix(".held-out"), device)
     bank, held_bank = Bank(tiles.labels), Bank(held_out.labels)
     print("features are there", flush=True)
 
     decoder, projector = Decoder(), tower.projector
-    if options.init:
+    if options.init and options.init.endswith(".pt"):
+        earlier = torch.load(options.init, map_location="cpu")
+        decoder.load_state_dict(earlier["decoder"])
+        projector.load_state_dict(earlier["projector"])
+    elif options.init:
         print("not taken over:", gguf_io.load_decoder(options.init, decoder))
     decoder.to(device)
     parameters = [*decoder.parameters(), *projector.parameters()]

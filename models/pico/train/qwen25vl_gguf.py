@@ -1,0 +1,90 @@
+"""Writes pico-qwen2.5vl as two GGUF files: `qwen2vl` and `clip` with a `qwen2.5vl_merger`."""
+import numpy as np
+
+import qwen25vl as Q
+import vocabulary as V
+from gguf_io import CHAT_TEMPLATE, _gguf
+from tower import MEAN, STD
+
+
+def _f16(values):
+    return np.ascontiguousarray(values.detach().cpu().numpy(), np.float16)
+
+
+def _f32(values):
+    return np.ascontiguousarray(values.detach().cpu().numpy(), np.float32)
+
+
+def _finish(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_decoder(path, decoder):
+    writer = _gguf().GGUFWriter(str(path), "qwen2vl")
+    writer.add_name("plateau-pico-qwen2.5vl")
+    writer.add_license("MIT")
+    writer.add_context_length(32768)
+    writer.add_embedding_length(Q.N_EMBD)
+    writer.add_block_count(Q.LM_LAYER)
+    writer.add_feed_forward_length(Q.LM_FF)
+    writer.add_head_count(Q.LM_HEAD)
+    writer.add_head_count_kv(Q.LM_HEAD_KV)
+    writer.add_rope_freq_base(Q.ROPE_BASE)
+    writer.add_rope_dimension_sections([*Q.SECTIONS, 0])
+    writer.add_layer_norm_rms_eps(Q.RMS_EPS)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(V.TOKENS)
+    normal, control, unused = 1, 3, 5
+    writer.add_token_types([control if token in V.SPECIAL else unused if i >= V.N_USED else normal
+                            for i, token in enumerate(V.TOKENS)])
+    writer.add_token_merges([" ".join(pair) for pair in V.MERGES])
+    writer.add_eos_token_id(V.IM_END)
+    writer.add_bos_token_id(V.EOT)
+    writer.add_pad_token_id(V.EOT)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(CHAT_TEMPLATE)
+    writer.add_tensor("token_embd.weight", _f16(decoder.token_embd.weight))
+    writer.add_tensor("output_norm.weight", _f32(decoder.output_norm.weight))
+    writer.add_tensor("output.weight", _f16(decoder.output.weight))
+    for i, layer in enumerate(decoder.layers):
+        for name, part in layer.named_children():
+            writer.add_tensor(f"blk.{i}.{name}.weight", (_f32 if name.endswith("norm") else _f16)(part.weight))
+            if getattr(part, "bias", None) is not None:
+                writer.add_tensor(f"blk.{i}.{name}.bias", _f32(part.bias))
+    _finish(writer)
+
+
+def write_tower(path, tower):
+    writer = _gguf().GGUFWriter(str(path), "clip")
+    writer.add_name("plateau-pico-qwen2.5vl")
+    writer.add_string("general.type", "mmproj")
+    writer.add_file_type(1)
+    writer.add_license("MIT")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", "qwen2.5vl_merger")
+    writer.add_bool("clip.use_silu", True)
+    for key, value in dict(embedding_length=Q.WIDTH, feed_forward_length=Q.N_FF, block_count=Q.N_LAYER,
+                           projection_dim=Q.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
+                           spatial_merge_size=Q.MERGE, window_size=Q.WINDOW).items():
+        writer.add_uint32(f"clip.vision.{key}", value)
+    writer.add_uint32("clip.vision.attention.head_count", Q.N_HEAD)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", Q.RMS_EPS)
+    writer.add_array("clip.vision.image_mean", list(MEAN))
+    writer.add_array("clip.vision.image_std", list(STD))
+    patch = tower.patch_embd.weight.view(Q.WIDTH, 2, 3, Q.PATCH, Q.PATCH)
+    writer.add_tensor("v.patch_embd.weight", _f16(patch[:, 0]))
+    writer.add_tensor("v.patch_embd.weight.1", _f16(patch[:, 1]))
+    for i, block in enumerate(tower.blocks):
+        for name, part in block.named_children():
+            writer.add_tensor(f"v.blk.{i}.{name}.weight", (_f32 if name.startswith("ln") else _f16)(part.weight))
+            if getattr(part, "bias", None) is not None:
+                writer.add_tensor(f"v.blk.{i}.{name}.bias", _f32(part.bias))
+    writer.add_tensor("v.post_ln.weight", _f32(tower.post_ln.weight))
+    for number, part in (("0", tower.up), ("2", tower.down)):
+        writer.add_tensor(f"mm.{number}.weight", _f16(part.weight))
+        writer.add_tensor(f"mm.{number}.bias", _f32(part.bias))
+    _finish(writer)
