@@ -70,7 +70,7 @@ class EngineTest : public testing::Test {
     Request request;
     request.messages = {{"user",
                          {ImagePart{picture()},
-                          TextPart{"What number is on the " + scene_.needles[0].object + "?"}}}};
+                          TextPart{"What number is on the " + scene_.drawings[0].object + "?"}}}};
     request.kv = kv;
     request.max_new_tokens = 8;
     return request;
@@ -95,7 +95,7 @@ class EngineTest : public testing::Test {
 
 TEST_F(EngineTest, ReadsTheNumberOnTheObject) {
   const Answer answer = engine().run(ask());
-  EXPECT_EQ(answer.text, std::to_string(scene().needles[0].digit));
+  EXPECT_EQ(answer.text, std::to_string(scene().drawings[0].digit));
   EXPECT_EQ(answer.stop_reason, StopReason::kEndOfAnswer);
 }
 
