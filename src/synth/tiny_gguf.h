@@ -68,7 +68,7 @@ struct TinyQwenVision {
   int n_embd = 64;
   int n_layer = 4;
   int n_head = 4;
-  int n_ff = 96;  // llama.cpp takes gate, up and down for swapped where it equals n_embd
+  int n_ff = 96;            // llama.cpp takes gate, up and down for swapped where it equals n_embd
   int full_every = 2;       // every full_every-th layer attends to all patches
   int projection_dim = 64;  // the text model's n_embd
   float eps = 1e-6F;

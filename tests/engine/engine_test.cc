@@ -17,8 +17,8 @@
 #include "kv/kv_cache.h"
 #include "model/vocab.h"
 #include "support/llama_oracle.h"
-#include "support/temp_dir.h"
 #include "support/synth.h"
+#include "support/temp_dir.h"
 
 namespace plateau {
 namespace {

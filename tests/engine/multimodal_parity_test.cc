@@ -15,8 +15,8 @@
 #include "graph/decoder_harness.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
-#include "support/temp_dir.h"
 #include "support/synth.h"
+#include "support/temp_dir.h"
 
 namespace plateau::test {
 namespace {

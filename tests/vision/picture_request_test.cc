@@ -11,8 +11,8 @@
 #include "media/fixtures.h"
 #include "plateau/engine.h"
 #include "plateau/plan.h"
-#include "support/temp_dir.h"
 #include "support/synth.h"
+#include "support/temp_dir.h"
 #include "vision/encode_plan.h"
 
 namespace plateau::test {

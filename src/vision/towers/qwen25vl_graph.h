@@ -27,8 +27,8 @@ struct PatchRange {
 struct StreamGraph {
   ggml_context_ptr context;
   ggml_cgraph* graph = nullptr;
-  ggml_tensor* positions = nullptr;  // in: i32 [4 * n]: all y, all x, all y, all x
-  ggml_tensor* patches[2] = {};      // in: f32 [3 * patch^2, n], one for each frame
+  ggml_tensor* positions = nullptr;   // in: i32 [4 * n]: all y, all x, all y, all x
+  ggml_tensor* patches[2] = {};       // in: f32 [3 * patch^2, n], one for each frame
   ggml_tensor* embeddings = nullptr;  // out: f32 [n_embd_out, n / merge^2]
 };
 
