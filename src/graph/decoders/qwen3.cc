@@ -1,40 +1,19 @@
-// Qwen3, the language model of InternVL3.5: pre-norm, grouped-query attention with an RMS norm on
-// each head's query and key before the rotation, SwiGLU.
+// Qwen3, the language model of InternVL3.5: the shared decoder with an RMS norm on each head's
+// query and key before the rotation.
 #include "graph/decoder.h"
+#include "graph/decoders/prenorm.h"
 
 namespace plateau::graph {
 
 void build_qwen3(GraphBuilder& g) {
-  const model::ModelConfig& config = g.config();
-  ggml_tensor* x = g.embeddings();  // [n_embd, n_rows]
-  for (int il = 0; il < config.n_layer; ++il) {
-    ggml_tensor* residual = x;
-    x = g.name(g.rms_norm(x, "attn_norm", il), "attn_norm", il);
-
-    ggml_tensor* q = g.split_heads(g.linear(x, "attn_q", il), config.n_head);
-    ggml_tensor* k = g.split_heads(g.linear(x, "attn_k", il), config.n_head_kv);
-    ggml_tensor* v = g.split_heads(g.linear(x, "attn_v", il), config.n_head_kv);
-    q = g.name(g.rms_norm(q, "attn_q_norm", il), "Qcur_normed", il);
-    k = g.name(g.rms_norm(k, "attn_k_norm", il), "Kcur_normed", il);
-    q = g.name(g.rope(q), "Qcur", il);
-    k = g.name(g.rope(k), "Kcur", il);
-    g.name(v, "Vcur", il);
-
-    g.store(k, v, il);
-    g.observe(q, il);
-    if (g.is_last_layer(il) && !g.shape().want_logits) return;
-    x = g.name(g.linear(g.attend(q, il), "attn_output", il), "attn_out", il);
-
-    if (g.is_last_layer(il)) {
-      x = g.take_last_row(x);
-      residual = g.take_last_row(residual);
-    }
-    residual = x = g.name(g.add(x, residual), "ffn_inp", il);
-    x = g.name(g.rms_norm(x, "ffn_norm", il), "ffn_norm", il);
-    x = g.feed_forward(x, il);
-    x = g.name(g.add(x, residual), "l_out", il);
-  }
-  g.output(x);
+  build_prenorm(g, [](GraphBuilder& builder, ggml_tensor* x, int il) {
+    QueryKeyValue row = project(builder, x, il);
+    row.q = builder.name(builder.rms_norm(row.q, "attn_q_norm", il), "Qcur_normed", il);
+    row.k = builder.name(builder.rms_norm(row.k, "attn_k_norm", il), "Kcur_normed", il);
+    row.q = builder.rope(row.q);
+    row.k = builder.rope(row.k);
+    return row;
+  });
 }
 
 }  // namespace plateau::graph
