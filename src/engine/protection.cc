@@ -20,9 +20,9 @@ kv::TokenInfo describe(const PromptPlan& prompt, const Piece& piece, int index) 
 
 }  // namespace
 
-Protection protect(const PromptPlan& prompt, int budget, int n_window) {
+Protection protect(const PromptPlan& prompt, int budget, int n_window, int n_generated) {
   Protection result;
-  result.info.reserve(static_cast<size_t>(prompt.n_tokens()));
+  result.info.reserve(static_cast<size_t>(prompt.n_tokens() + n_generated));
   int64_t n_text = 0;
   for (const Piece& piece : prompt.pieces()) {
     if (piece.kind == PieceKind::kText) n_text += piece.n_tokens();

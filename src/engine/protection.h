@@ -23,7 +23,8 @@ struct Protection {
 /// labels of a film's pictures, of which there may be as many as there are frames. Text longer than
 /// half the budget (but at least `n_window` tokens of it) keeps its latest tokens only; the rest
 /// competes by score. `budget` 0: nothing is evicted, nothing needs protection.
-Protection protect(const PromptPlan& prompt, int budget, int n_window);
+/// `info` has room for `n_generated` more tokens: growing later would hold it twice.
+Protection protect(const PromptPlan& prompt, int budget, int n_window, int n_generated = 0);
 
 /// The smallest budget that holds everything it protects (which grows with it).
 int smallest_budget(const PromptPlan& prompt, int n_window);

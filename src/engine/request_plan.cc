@@ -188,7 +188,7 @@ void plan_cache(const Request& request, RequestPlan& plan) {
   }
 
   const int budget = plan.policy ? kv.budget : 0;
-  plan.protection = protect(plan.prompt, budget, kv.policy_options.window);
+  plan.protection = protect(plan.prompt, budget, kv.policy_options.window, n_decode);
   const int n_protected = plan.protection.n_protected;
   if (n_protected > budget && budget > 0 && !kv.strict) {
     throw_error(
