@@ -16,9 +16,9 @@ from tower import MEAN, STD, gelu
 from vocabulary import SIZE_OF_TABLE
 
 PATCH, MERGE, WINDOW = 14, 2, 112          # pixels, patches, pixels
-WIDTH, N_LAYER, N_HEAD, N_FF = 96, 4, 4, 224
+WIDTH, N_LAYER, N_HEAD, N_FF = 96, 4, 3, 224
 FULL_EVERY = 4                             # every so many layers, one attends to the whole picture
-HEAD = WIDTH // N_HEAD
+HEAD = WIDTH // N_HEAD                     # a multiple of 16, which the program asks for
 N_EMBD, LM_LAYER, LM_HEAD, LM_HEAD_KV, HEAD_DIM, LM_FF = 128, 4, 4, 2, 32, 384
 SECTIONS = (4, 6, 6)                       # rotary pairs for time, row and column
 ROPE_BASE = 1e6
