@@ -29,6 +29,20 @@ struct ImageOptions {
   int64_t max_spool_bytes = int64_t{4} << 30;  // temporary disc space for one picture
 };
 
+/// How films become tokens.
+struct VideoOptions {
+  // Behaviour.
+  double fps = 1.0;        // frames that are looked at, per second of film
+  int max_frames = 0;      // of a longer film, so many frames spread evenly; 0: no cap
+  int64_t max_tokens = 0;  // lower the size of a film's frames until they fit (families of native
+                           // size), else their number; 0: no cap
+  /// Shrink frames that make more tokens (families of native size); 0: native size. The default is
+  /// what Qwen2.5-VL's own processor does.
+  int64_t max_frame_tokens = 768;
+  double start_s = 0;  // the part that is looked at: from here
+  double end_s = 0;    // up to here; 0: to the end
+};
+
 /// How the cache stores keys and values.
 enum class CacheType { kF16, kQ8_0, kF32 };
 

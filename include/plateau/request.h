@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -21,7 +22,14 @@ struct ImagePart {
   std::string path;  // a local file
 };
 
-using ContentPart = std::variant<TextPart, ImagePart>;
+struct VideoPart {
+  std::string path;  // a local file
+  /// The path is a text file that names pictures (`path`, or `path<TAB>seconds`, on each line), or
+  /// a folder of pictures, which stand for a film.
+  bool is_frame_list = false;
+};
+
+using ContentPart = std::variant<TextPart, ImagePart, VideoPart>;
 
 struct Message {
   std::string role;  // "system", "user" or "assistant"
@@ -30,7 +38,7 @@ struct Message {
 
 /// A part of a picture, in pixels of the upright original.
 struct ImageRegion {
-  int image = 0;  // which picture of the request, in order
+  int image = 0;  // which picture of the request, in order, films counted; not a film
   double x = 0;
   double y = 0;
   double width = 0;
@@ -40,6 +48,7 @@ struct ImageRegion {
 struct Request {
   std::vector<Message> messages;
   ImageOptions image;
+  VideoOptions video;
   KvOptions kv;
   SamplingOptions sampling;
   int max_new_tokens = 128;
@@ -57,7 +66,20 @@ enum class StopReason {
   kMaxTokens,    // max_new_tokens were made
 };
 
-/// What became of one picture.
+/// What a film has beside what a picture has.
+struct VideoReport {
+  std::string container;
+  std::string codec;
+  double duration_s = 0;  // of the whole film; of a list: from its first picture to its last
+  double start_s = 0;     // the part that was looked at
+  double end_s = 0;
+  double fps = 0;         // frames used per second of film; 0: a list that takes no time
+  int64_t n_frames = 0;   // used
+  int64_t n_slices = 0;   // pictures that the encoder made of them
+  int64_t n_damaged = 0;  // packets passed over and frames patched up
+};
+
+/// What became of one picture or film.
 struct ImageReport {
   std::string path;
   std::string format;
@@ -76,7 +98,8 @@ struct ImageReport {
   // for.
   int grid_cols = 0;
   int grid_rows = 0;
-  std::vector<float> kept_share;
+  std::vector<float> kept_share;     // not of a film
+  std::optional<VideoReport> video;  // a film; sizes, tiles and bands above are a slice's
 };
 
 /// What the cache held of a region when decoding began.
@@ -123,12 +146,12 @@ struct Usage {
   int64_t decode_tokens = 0;
   double decode_tok_s = 0;
   // What was allocated, apart from kv_bytes.
-  int64_t weights_bytes = 0;         // of both files
-  int64_t weights_mapped_bytes = 0;  // of them, pages of the files
-  int64_t compute_bytes = 0;         // decoder compute buffers
-  int64_t encoder_bytes = 0;         // most bytes held by the vision encoder
-  int64_t media_bytes = 0;           // the picture library's fullest moment in this process
-  std::vector<ImageReport> images;
+  int64_t weights_bytes = 0;          // of both files
+  int64_t weights_mapped_bytes = 0;   // of them, pages of the files
+  int64_t compute_bytes = 0;          // decoder compute buffers
+  int64_t encoder_bytes = 0;          // most bytes held by the vision encoder
+  int64_t media_bytes = 0;            // the picture library's fullest moment in this process
+  std::vector<ImageReport> images;    // pictures and films, in prompt order
   std::vector<RegionReport> regions;  // as Request::regions
   std::vector<std::string>
       notes;  // what a person should know: resizes, a prompt beyond the trained length

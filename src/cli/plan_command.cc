@@ -6,6 +6,7 @@
 #include "base/byte_size.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/film_text.h"
 #include "cli/run_options.h"
 #include "cli/stats_json.h"
 #include "plateau/plan.h"
@@ -20,6 +21,10 @@ void print_row(const char* name, const std::string& value) {
 void print_table(const Plan& plan) {
   const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
+    if (image.video) {
+      print_row("film", fmt::format("{}: {}", image.path, film_text(image)));
+      continue;
+    }
     const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
     print_row("picture", fmt::format("{}: {}x{} {}, used at {}x{}{}, {} tokens", image.path,
                                      image.width, image.height, image.format, image.used_width,

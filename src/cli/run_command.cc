@@ -1,6 +1,7 @@
 // plateau run: one question, one answer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/film_text.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/progress_bar.h"
@@ -27,6 +29,10 @@ namespace {
 void print_plan(const Plan& plan) {
   const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
+    if (image.video) {
+      fmt::print(stderr, "plateau: {}: {}\n", image.path, film_text(image));
+      continue;
+    }
     const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
     fmt::print(stderr, "plateau: {}: {}x{} {}{}, {} visual tokens\n", image.path, image.width,
                image.height, image.format, tiles, image.tokens_made);
@@ -44,16 +50,28 @@ void print_plan(const Plan& plan) {
 }
 
 void write_heatmap(const RunOptions& options, const Answer& answer) {
-  const ImageReport& image = answer.usage.images.front();
+  const auto& media = answer.usage.images;
+  const ImageReport& image = *std::find_if(media.begin(), media.end(),
+                                           [](const ImageReport& medium) { return !medium.video; });
   media::write_heatmap(image.path, options.heatmap,
                        {image.grid_cols, image.grid_rows, image.kept_share}, {});
 }
 
 void check_output_options(const RunOptions& options) {
-  if (!options.heatmap.empty() && options.images.empty()) {
-    throw_error(ErrorCode::kInvalidArgument, "[--heatmap] expected a picture, got none");
+  std::vector<std::string> inputs;
+  bool has_picture = false;
+  for (const ContentPart& part : options.media) {
+    if (const auto* image = std::get_if<ImagePart>(&part)) {
+      inputs.push_back(image->path);
+      has_picture = true;
+    } else if (const auto* film = std::get_if<VideoPart>(&part)) {
+      inputs.push_back(film->path);
+    }
   }
-  std::vector<std::string> inputs = options.images;
+  if (!options.heatmap.empty() && !has_picture) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--heatmap] expected a picture, got none; a film has no heatmap");
+  }
   inputs.insert(inputs.end(), {options.engine.model_path, options.engine.mmproj_path,
                                options.prompt_file, options.chat_template_file});
   check_outputs({{"--stats-json", options.stats_json, /*may_be_stdout=*/true},
@@ -117,7 +135,7 @@ int run(const RunOptions& options) {
 }  // namespace
 
 Command add_run_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Answer one question about pictures");
+  CLI::App* command = app.add_subcommand("run", "Answer one question about pictures and films");
   auto options = std::make_shared<RunOptions>();
   add_run_options(*command, *options);
   return {command, [options] { return run(*options); }};

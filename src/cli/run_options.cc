@@ -44,9 +44,22 @@ void add_choice(CLI::App& app, const std::string& option, T& value,
 void add_question_options(CLI::App& app, RunOptions& o) {
   app.add_option("-m,--model", o.engine.model_path, "Text model (GGUF)")->required();
   app.add_option("--mmproj", o.engine.mmproj_path, "Vision projector (GGUF)");
-  app.add_option("--image", o.images, "A picture; repeat for more, in this order")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // CLI11 calls back at each occurrence, so that the order among these is the command line's.
+  const auto add_medium = [&](const char* option, const char* help, auto make) {
+    app.add_option_function<std::string>(
+           option, [&o, make](const std::string& path) { o.media.emplace_back(make(path)); }, help)
+        ->trigger_on_parse()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+  add_medium("--image", "A picture; pictures and films may be repeated, and keep their order",
+             [](const std::string& path) { return ImagePart{path}; });
+  add_medium("--video", "A film", [](const std::string& path) { return VideoPart{path}; });
+  add_medium("--frames",
+             "A film as a text file that names pictures (PATH, or PATH<TAB>SECONDS, on each line), "
+             "or a folder of pictures",
+             [](const std::string& path) {
+               return VideoPart{path, /*is_frame_list=*/true};
+             });
   auto* prompt = app.add_option("-p,--prompt", o.prompt, "The question");
   app.add_option("-f,--file", o.prompt_file, "Read the question from a file, - for stdin")
       ->excludes(prompt);
@@ -79,12 +92,30 @@ void add_picture_options(CLI::App& app, ImageOptions& image) {
                  "Shrink a picture of more tokens; 0: native size")
       ->capture_default_str();
   app.add_option("--max-visual-tokens", image.max_visual_tokens,
-                 "Lower the resolution until all pictures fit; 0: no cap")
+                 "Lower the resolution until all pictures and films fit; 0: no cap")
       ->capture_default_str();
   app.add_flag_callback(
       "--no-thumbnail", [&image] { image.thumbnail = false; },
       "Do not append the whole picture as one more tile");
   app.add_option("--max-image-pixels", image.max_pixels, "Refuse larger pictures from their header")
+      ->capture_default_str();
+}
+
+void add_film_options(CLI::App& app, VideoOptions& video) {
+  app.add_option("--fps", video.fps, "Frames looked at per second of film")->capture_default_str();
+  app.add_option("--max-frames", video.max_frames,
+                 "Of a film with more frames, so many spread evenly; 0: no cap")
+      ->capture_default_str();
+  app.add_option("--max-video-tokens", video.max_tokens,
+                 "Lower the size of a film's frames until they fit (families of native size), else "
+                 "their number; 0: no cap")
+      ->capture_default_str();
+  app.add_option("--max-frame-tokens", video.max_frame_tokens,
+                 "Shrink a film's frames of more tokens (families of native size); 0: native size")
+      ->capture_default_str();
+  app.add_option("--video-start", video.start_s, "Look at films from this second on")
+      ->capture_default_str();
+  app.add_option("--video-end", video.end_s, "Look at films up to this second; 0: to the end")
       ->capture_default_str();
 }
 
@@ -182,6 +213,7 @@ void add_request_options(CLI::App& app, RunOptions& options) {
   add_question_options(app, options);
   add_sampling_options(app, options);
   add_picture_options(app, options.request.image);
+  add_film_options(app, options.request.video);
   add_cache_options(app, options);
   add_machine_options(app, options.engine);
   app.add_option("--memory", options.memory,
@@ -203,11 +235,11 @@ Request make_request(const RunOptions& o) {
     request.kv.block = parse_count(o.block, "--block", "a number of tokens, tile, row or frame");
   }
   Message user{"user", {}};
-  for (const std::string& image : o.images) user.content.emplace_back(ImagePart{image});
+  user.content = o.media;
   const std::string text = o.prompt_file.empty() ? o.prompt : read_text_file(o.prompt_file);
-  if (text.empty() && o.images.empty()) {
+  if (text.empty() && o.media.empty()) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[run] expected a question or a picture, got neither; try -p \"...\"");
+                "[run] expected a question, a picture or a film, got none; try -p \"...\"");
   }
   if (!text.empty()) user.content.emplace_back(TextPart{text});
   if (!o.system.empty()) request.messages.push_back({"system", {TextPart{o.system}}});

@@ -13,8 +13,8 @@ namespace plateau::cli {
 
 struct RunOptions {
   EngineOptions engine;
-  Request request;  // without messages; make_request() adds them
-  std::vector<std::string> images;
+  Request request;                 // without messages; make_request() adds them
+  std::vector<ContentPart> media;  // pictures and films, as they stand on the command line
   std::string prompt;
   std::string prompt_file;
   std::string system;

@@ -20,6 +20,7 @@ ordered_json plan_bytes(const std::vector<MemoryPart>& memory) {
 ordered_json images_json(const Usage& usage) {
   ordered_json images = ordered_json::array();
   for (const ImageReport& image : usage.images) {
+    if (image.video) continue;
     images.push_back({{"path", image.path},
                       {"format", image.format},
                       {"original_width", image.width},
@@ -34,6 +35,32 @@ ordered_json images_json(const Usage& usage) {
                       {"tokens_kept", image.tokens_kept}});
   }
   return images;
+}
+
+ordered_json videos_json(const Usage& usage) {
+  ordered_json videos = ordered_json::array();
+  for (const ImageReport& film : usage.images) {
+    if (!film.video) continue;
+    const VideoReport& video = *film.video;
+    videos.push_back({{"path", film.path},
+                      {"container", video.container},
+                      {"codec", video.codec},
+                      {"original_width", film.width},
+                      {"original_height", film.height},
+                      {"used_width", film.used_width},
+                      {"used_height", film.used_height},
+                      {"duration_s", video.duration_s},
+                      {"start_s", video.start_s},
+                      {"end_s", video.end_s},
+                      {"fps", video.fps},
+                      {"frames", video.n_frames},
+                      {"slices", video.n_slices},
+                      {"bands", film.n_bands},
+                      {"damaged", video.n_damaged},
+                      {"tokens_made", film.tokens_made},
+                      {"tokens_kept", film.tokens_kept}});
+  }
+  return videos;
 }
 
 ordered_json budget_json(const Usage& usage) {
@@ -81,6 +108,7 @@ std::string stats_json(const Plan& plan, const Answer& answer, const ProcessStat
         {"anonymous", process.peak_anon_bytes},
         {"total", process.peak_anon_bytes + usage.weights_mapped_bytes}}},
       {"images", images_json(usage)},
+      {"videos", videos_json(usage)},
       {"notes", usage.notes},
       {"concessions", plan.concessions},
   });
@@ -106,6 +134,7 @@ std::string plan_json(const Plan& plan) {
       {"memory", parts},
       {"total_bytes", total_bytes(plan.memory)},
       {"images", images_json(usage)},
+      {"videos", videos_json(usage)},
       {"notes", usage.notes},
       {"concessions", plan.concessions},
   });

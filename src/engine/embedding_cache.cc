@@ -68,10 +68,13 @@ std::string embedding_key(const PlannedImage& image) {
 
 void CachedSource::open(int image) {
   image_ = image;
+  held_ = nullptr;
+  collects_ = false;
+  collected_ = {};
+  if (images_[static_cast<size_t>(image)].film) return;  // of any length, and would evict pictures
   key_ = embedding_key(images_[static_cast<size_t>(image)]);
   held_ = cache_.find(key_);
   collects_ = held_ == nullptr;
-  collected_ = {};
 }
 
 void CachedSource::collect(int unit, std::span<const float> embeddings) {

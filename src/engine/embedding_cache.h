@@ -50,7 +50,7 @@ class EmbeddingCache {
 std::string embedding_key(const PlannedImage& image);
 
 /// Units out of the cache where a picture is held whole, else from `source`, whose pictures are
-/// then held if they fit.
+/// then held if they fit. Films always come from `source`.
 class CachedSource final : public UnitSource {
  public:
   /// All three must outlive the object.

@@ -39,6 +39,16 @@ void throw_if_cancelled(const RequestCallbacks& callbacks) {
   }
 }
 
+/// What was only seen while films were read.
+void report_films(const engine::VisualSource& visuals, Usage& usage) {
+  usage.media_bytes = visuals.film_bytes();
+  for (const auto& damage : visuals.film_damage()) {
+    ImageReport& image = usage.images[static_cast<size_t>(damage.medium)];
+    image.video->n_damaged = damage.n_damaged;
+    usage.notes.push_back(fmt::format("{}: {}", image.path, damage.text));
+  }
+}
+
 Answer run_request(const Request& request, const RequestCallbacks& callbacks,
                    engine::LoadedModel& loaded, engine::EmbeddingCache& embeddings) {
   const Stopwatch since_start;
@@ -68,7 +78,7 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
   };
   if (!plan.images.empty()) {
     visuals.emplace(*loaded.encoder, plan.images, engine::to_limits(request.image),
-                    n_encoded_at_once, report_progress);
+                    n_encoded_at_once, report_progress, callbacks.should_cancel);
     units.emplace(embeddings, *visuals, plan.images);
   }
   if (plan.policy && plan.policy->needs_question()) {
@@ -92,9 +102,12 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
   usage.encode_ms = visuals ? visuals->encode_ms() : 0;
   usage.encoded_tiles = visuals ? visuals->units_done() : 0;
   usage.encoder_bytes = loaded.encoder ? loaded.encoder->peak_bytes() : 0;
+  if (visuals) report_films(*visuals, usage);
   units.reset();
   visuals.reset();  // the last unit's embeddings are in the cache now
-  usage.media_bytes = plan.images.empty() ? 0 : media::peak_library_bytes();
+  if (!plan.images.empty()) {
+    usage.media_bytes = std::max(usage.media_bytes, media::peak_library_bytes());
+  }
   usage.score_ms = sequence.eviction_times().score_ms;
   usage.select_ms = sequence.eviction_times().select_ms;
   usage.compact_ms = sequence.eviction_times().compact_ms;

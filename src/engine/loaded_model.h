@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "engine/film_plan.h"
 #include "model/backend.h"
 #include "model/chat_template.h"
 #include "model/language_model.h"
@@ -18,6 +19,8 @@ struct LoadedModel {
   model::LanguageModel language_model;
   std::optional<vision::Encoder> encoder;
   std::optional<model::ChatTemplate> chat_template;
+  /// Films that requests have opened; only saves time.
+  mutable FilmProbes film_probes;
 
   /// Errors: those of Engine::open.
   LoadedModel(const EngineOptions& engine_options, const std::function<bool(float)>& on_progress,

@@ -11,14 +11,62 @@ namespace {
 // The family's own preprocessor refuses what is longer.
 constexpr int64_t kTrainedAspectRatio = 200;
 
-std::vector<PlannedImage> probe_images(const Request& request) {
+size_t count_media(const Request& request) {
+  size_t n_media = 0;
+  for (const Message& message : request.messages) {
+    for (const ContentPart& part : message.content) {
+      n_media += std::holds_alternative<TextPart>(part) ? 0 : 1;
+    }
+  }
+  return n_media;
+}
+
+/// The tokens that a film may have by --max-video-tokens and --max-visual-tokens; 0: no cap.
+int64_t film_cap(const Request& request, size_t n_media) {
+  int64_t cap = request.video.max_tokens;
+  if (request.image.max_visual_tokens > 0) {
+    const int64_t share = request.image.max_visual_tokens / static_cast<int64_t>(n_media);
+    cap = cap > 0 ? std::min(cap, share) : share;
+  }
+  return cap;
+}
+
+/// The most frames of which each still has the tokens that it needs at least; 0: no cap.
+int64_t frame_cap(int64_t cap, const model::VisionConfig& vision, const std::string& path) {
+  if (cap == 0) return 0;
+  const int least = vision.is_internvl() ? vision.tokens_per_tile() : 1;
+  if (cap < least) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--max-video-tokens] expected at least {} tokens for a film, got {} for '{}'",
+                least, cap, path);
+  }
+  return std::min<int64_t>(cap / least, INT32_MAX) * vision.frames_per_unit;
+}
+
+PlannedImage probe_film(const VideoPart& part, const Request& request, int64_t cap,
+                        const model::VisionConfig& vision, FilmProbes& probes) {
+  PlannedImage image;
+  image.path = part.path;
+  image.film = plan_film(part, request.video, to_limits(request.image),
+                         frame_cap(cap, vision, part.path), vision.frames_per_unit, probes);
+  image.info.width = image.film->info.width;
+  image.info.height = image.film->info.height;
+  image.info.format = image.film->info.codec;
+  return image;
+}
+
+std::vector<PlannedImage> probe_media(const Request& request, const model::VisionConfig& vision,
+                                      FilmProbes& probes) {
+  const int64_t cap = film_cap(request, count_media(request));
   std::vector<PlannedImage> images;
   for (const Message& message : request.messages) {
     for (const ContentPart& part : message.content) {
-      const auto* image = std::get_if<ImagePart>(&part);
-      if (image == nullptr) continue;
-      images.push_back(
-          {image->path, media::probe_image(image->path, to_limits(request.image)), {}});
+      if (const auto* image = std::get_if<ImagePart>(&part)) {
+        images.push_back(
+            {image->path, media::probe_image(image->path, to_limits(request.image)), {}});
+      } else if (const auto* film = std::get_if<VideoPart>(&part)) {
+        images.push_back(probe_film(*film, request, cap, vision, probes));
+      }
     }
   }
   return images;
@@ -72,7 +120,15 @@ void plan_tile_images(const ImageOptions& options, const model::VisionConfig& vi
     tiling.max_tiles = tiling.max_tiles > 0 ? std::min(tiling.max_tiles, cap_tiles) : cap_tiles;
   }
   for (PlannedImage& image : images) {
+    if (image.film) continue;
     image.cut = media::plan_tiles(image.info.width, image.info.height, tiling);
+  }
+}
+
+/// InternVL's films: each frame is one tile, whatever its shape, without a thumbnail.
+void plan_tile_films(const model::VisionConfig& vision, std::vector<PlannedImage>& images) {
+  for (PlannedImage& image : images) {
+    if (image.film) image.cut = media::TileGrid{.tile_size = vision.internvl().tile_size};
   }
 }
 
@@ -89,6 +145,7 @@ void plan_patch_images(const ImageOptions& options, const model::VisionConfig& v
                               : options.min_tokens * token_pixels;
   }
   for (PlannedImage& image : images) {
+    if (image.film) continue;
     const media::TokenGrid grid =
         media::plan_token_grid(image.info.width, image.info.height, rounding);
     if (std::max(grid.width(), grid.height()) > 2 * media::kMaxImageSide) {
@@ -99,6 +156,27 @@ void plan_patch_images(const ImageOptions& options, const model::VisionConfig& v
     image.cut =
         PatchPlan{grid, vision::plan_encode(vision, grid.n_rows, grid.n_cols,
                                             /*n_frames=*/1, limits.memory_bytes, limits.n_threads)};
+  }
+}
+
+/// Qwen2.5-VL's films: a slice has its frames' size, rounded, within the caps.
+void plan_patch_films(const Request& request, const model::VisionConfig& vision,
+                      const EncoderLimits& limits, std::vector<PlannedImage>& images) {
+  const int64_t cap = film_cap(request, images.size());
+  for (PlannedImage& image : images) {
+    if (!image.film) continue;
+    media::TokenGridOptions rounding = {.token_size = vision.token_size(),
+                                        .min_pixels = vision.qwen25vl().min_pixels,
+                                        .max_tokens = request.video.max_frame_tokens};
+    if (cap > 0) {
+      const int64_t share = std::max<int64_t>(cap / image.film->n_slices(), 1);
+      rounding.max_tokens = rounding.max_tokens > 0 ? std::min(rounding.max_tokens, share) : share;
+    }
+    const media::TokenGrid grid =
+        media::plan_token_grid(image.info.width, image.info.height, rounding);
+    image.cut = PatchPlan{
+        grid, vision::plan_encode(vision, grid.n_rows, grid.n_cols, vision.frames_per_unit,
+                                  limits.memory_bytes, limits.n_threads)};
   }
 }
 
@@ -134,19 +212,27 @@ media::ImageLimits to_limits(const ImageOptions& options) {
 }
 
 std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision,
-                                      const EncoderLimits& limits) {
-  std::vector<PlannedImage> images = probe_images(request);
+                                      const EncoderLimits& limits, FilmProbes& probes) {
+  std::vector<PlannedImage> images = probe_media(request, vision, probes);
+  const bool has_pictures = std::any_of(images.begin(), images.end(),
+                                        [](const PlannedImage& image) { return !image.film; });
   if (vision.is_internvl()) {
-    plan_tile_images(request.image, vision, images);
+    if (has_pictures) plan_tile_images(request.image, vision, images);
+    plan_tile_films(vision, images);
   } else {
-    plan_patch_images(request.image, vision, limits, images);
+    if (has_pictures) plan_patch_images(request.image, vision, limits, images);
+    plan_patch_films(request, vision, limits, images);
   }
   return images;
 }
 
 VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision) {
-  const auto* grid = std::get_if<media::TileGrid>(&image.cut);
-  return grid != nullptr ? layout_of(*grid, vision) : layout_of(std::get<PatchPlan>(image.cut));
+  if (const auto* grid = std::get_if<media::TileGrid>(&image.cut)) {
+    VisualLayout layout = layout_of(*grid, vision);
+    return image.film ? numbered_layout(*image.film, layout) : layout;
+  }
+  VisualLayout layout = layout_of(std::get<PatchPlan>(image.cut));
+  return image.film ? timed_layout(*image.film, layout) : layout;
 }
 
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision) {
@@ -171,32 +257,38 @@ ImageReport report_of(const PlannedImage& image, const model::VisionConfig& visi
     report.n_bands = plan.encode.n_units;
     report.tokens_made = plan.grid.n_tokens();
   }
+  if (image.film) {
+    report.video = video_report(*image.film);
+    report.tokens_made *= report.video->n_slices;
+  }
   return report;
 }
 
 std::vector<std::string> image_notes(const ImageReport& report, const PlannedImage& image,
                                      const model::VisionConfig& vision) {
   std::vector<std::string> notes;
+  if (image.film) notes = image.film->notes;
   if (report.width != report.used_width || report.height != report.used_height) {
-    notes.push_back(fmt::format("{}: resized from {}x{} to {}x{} ({} x {} {})", report.path,
-                                report.width, report.height, report.used_width, report.used_height,
-                                report.n_cols, report.n_rows,
+    notes.push_back(fmt::format("{}: {}resized from {}x{} to {}x{} ({} x {} {})", report.path,
+                                image.film ? "frames " : "", report.width, report.height,
+                                report.used_width, report.used_height, report.n_cols, report.n_rows,
                                 report.n_bands > 0 ? "tokens" : "tiles"));
   }
   const auto* plan = std::get_if<PatchPlan>(&image.cut);
   if (plan == nullptr) return notes;
   if (plan->encode.n_units > 1) {
-    notes.push_back(
-        fmt::format("{}: encoded in {} bands of {} rows of tokens to stay within the encoder's "
-                    "memory, each without sight of the others: an approximation; whole it needs "
-                    "{} MiB (--encoder-memory), or fewer tokens (--image-max-tokens)",
-                    report.path, plan->encode.n_units, plan->encode.rows_per_unit,
-                    (vision::encoder_scratch_bytes(vision, plan->grid.n_rows, plan->grid.n_cols,
-                                                   {.group = plan->encode.group}) >>
-                     20) +
-                        1));
+    notes.push_back(fmt::format(
+        "{}: encoded in {} bands of {} rows of tokens to stay within the encoder's "
+        "memory, each without sight of the others: an approximation; whole it needs "
+        "{} MiB (--encoder-memory), or fewer tokens (--image-max-tokens)",
+        report.path, plan->encode.n_units, plan->encode.rows_per_unit,
+        (vision::encoder_scratch_bytes(
+             vision, plan->grid.n_rows, plan->grid.n_cols,
+             {.group = plan->encode.group, .n_frames = image.film ? vision.frames_per_unit : 1}) >>
+         20) +
+            1));
   }
-  if (report.used_width * report.used_height > vision.qwen25vl().max_pixels) {
+  if (!image.film && report.used_width * report.used_height > vision.qwen25vl().max_pixels) {
     notes.push_back(fmt::format(
         "{}: more pixels than the {} the model's own processor would use; to shrink it as that "
         "does, --image-max-tokens {}",

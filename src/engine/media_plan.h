@@ -1,4 +1,4 @@
-// What each picture of a request becomes, from its header alone.
+// What each picture and film of a request becomes, before its pixels are read.
 #pragma once
 
 #include <vector>
@@ -18,16 +18,16 @@ struct EncoderLimits {
   int n_threads = 1;
 };
 
-/// One entry per ImagePart, in prompt order. Errors: those of media::probe_image and
-/// vision::plan_encode; kInvalidArgument for an option that cannot be kept, or that the projector's
-/// family does not have.
+/// One entry per ImagePart and VideoPart, in prompt order. Errors: those of media::probe_image,
+/// plan_film and vision::plan_encode; kInvalidArgument for an option that cannot be kept, or that
+/// the projector's family does not have.
 std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision,
-                                      const EncoderLimits& limits);
+                                      const EncoderLimits& limits, FilmProbes& probes);
 
 VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);
 ImageReport report_of(const PlannedImage& image, const model::VisionConfig& vision);
 
-/// What a person should know about how the picture was changed or cut.
+/// What a person should know about how the picture or film was changed or cut.
 std::vector<std::string> image_notes(const ImageReport& report, const PlannedImage& image,
                                      const model::VisionConfig& vision);
 

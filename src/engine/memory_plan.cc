@@ -136,11 +136,22 @@ class MemoryPlanner {
     int64_t fullest = 0;
     for (const PlannedImage& image : plan_.images) {
       const auto* tiles = std::get_if<media::TileGrid>(&image.cut);
+      if (image.film) {
+        fullest = std::max(fullest, film_bytes(image));
+        continue;
+      }
       fullest = std::max(fullest, tiles != nullptr
                                       ? media::reader_bytes(image.info, *tiles)
                                       : band_bytes(image, std::get<PatchPlan>(image.cut).grid));
     }
     return fullest;
+  }
+
+  /// A batch of tiles is counted with the encoder's, a slice's frames are not.
+  int64_t film_bytes(const PlannedImage& image) const {
+    const bool in_tiles = std::holds_alternative<media::TileGrid>(image.cut);
+    return film_frames_bytes(*image.film, image.used_width(), image.used_height(),
+                             in_tiles ? 1 : image.film->frames_per_slice);
   }
 
   /// A tower pulls one row of windows at a time.
@@ -158,7 +169,7 @@ class MemoryPlanner {
     const bool has_proxies = plan_.policy && plan_.policy->needs_question();
     int64_t bytes = 0;
     bytes += n_tokens * static_cast<int64_t>(sizeof(kv::TokenInfo) + sizeof(model::Token));
-    bytes += static_cast<int64_t>(plan_.prompt.pieces().size() * sizeof(Piece));
+    bytes += piece_bytes();
     bytes += n_heads * n_slot_ * static_cast<int64_t>(sizeof(int32_t));  // slot map
     bytes += (has_proxies ? 2 : 1) * int64_t{n_rows_} * config().n_embd * kFloat;
     bytes += int64_t{n_rows_} * n_attended_ * static_cast<int64_t>(sizeof(ggml_fp16_t));  // mask
@@ -167,6 +178,30 @@ class MemoryPlanner {
     if (loaded_.encoder && !plan_.images.empty() && loaded_.encoder->config().is_internvl()) {
       bytes += loaded_.encoder->host_bytes(largest_batch());
       bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
+    }
+    return bytes;
+  }
+
+  /// Pieces, their text, and the blocks that they are cut into; of a long film, most of the layout.
+  int64_t piece_bytes() const {
+    constexpr int64_t kAllocation = 32;  // the least that a vector takes from the heap
+    int64_t bytes = 0;
+    for (const Piece& piece : plan_.prompt.pieces()) {
+      const auto n_text = static_cast<int64_t>(piece.tokens.capacity() * sizeof(model::Token));
+      bytes += static_cast<int64_t>(sizeof(Piece)) + (n_text > 0 ? n_text + kAllocation : 0);
+    }
+    bytes *= 2;  // a vector that grows holds its elements twice
+    for (const BlockPlan& block : plan_.blocks) {
+      bytes +=
+          static_cast<int64_t>(sizeof(BlockPlan) + block.slices.capacity() * sizeof(PieceSlice)) +
+          kAllocation;
+    }
+    for (const PlannedImage& image : plan_.images) {
+      if (!image.film) continue;
+      bytes += image.n_units() * static_cast<int64_t>(sizeof(UnitLayout) + sizeof(UnitLabel));
+      for (const media::ListedFrame& frame : image.film->listed) {
+        bytes += static_cast<int64_t>(sizeof(frame) + frame.path.capacity()) + kAllocation;
+      }
     }
     return bytes;
   }

@@ -38,6 +38,7 @@ void validate(const Request& request) {
           request.image.max_tokens);
   require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
           request.image.max_pixels);
+  check_video_options(request.video);
   require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
           "1 to 536870911 tokens or full", request.kv.budget);
   require(request.kv.budget == 0 || request.kv.policy != kv::kFullPolicy, "--kv-budget",
@@ -64,6 +65,10 @@ void check_regions(const Request& request, const std::vector<PlannedImage>& imag
   for (const ImageRegion& region : request.regions) {
     require(region.image >= 0 && region.image < static_cast<int64_t>(images.size()), "regions",
             "the index of a picture of the request", region.image);
+    if (images[static_cast<size_t>(region.image)].film) {
+      throw_error(ErrorCode::kInvalidArgument, "[regions] expected a picture, got the film {}",
+                  images[static_cast<size_t>(region.image)].path);
+    }
     const media::ImageInfo& info = images[static_cast<size_t>(region.image)].info;
     // Written so that NaN fails.
     const bool meets = region.width > 0 && region.height > 0 &&
@@ -85,6 +90,10 @@ void refuse_pictures_without_encoder(const Request& request) {
       if (std::holds_alternative<ImagePart>(part)) {
         throw_error(ErrorCode::kInvalidArgument,
                     "[--image] expected a vision projector for a picture, got none; try --mmproj");
+      }
+      if (std::holds_alternative<VideoPart>(part)) {
+        throw_error(ErrorCode::kInvalidArgument,
+                    "[--video] expected a vision projector for a film, got none; try --mmproj");
       }
     }
   }
@@ -145,7 +154,8 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
     const model::VisionConfig& vision = loaded.encoder->config();
     plan.images = plan_images(
         request, vision,
-        {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()});
+        {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()},
+        loaded.film_probes);
     for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
   } else {
     refuse_pictures_without_encoder(request);

@@ -17,7 +17,7 @@
 namespace plateau::engine {
 
 struct RequestPlan {
-  std::vector<PlannedImage> images;
+  std::vector<PlannedImage> images;  // pictures and films
   PromptPlan prompt;
   std::unique_ptr<kv::Policy> policy;  // null: everything is kept
   std::vector<BlockPlan> blocks;
@@ -27,7 +27,7 @@ struct RequestPlan {
   std::vector<std::vector<model::Token>> continuations;  // of Request::continuations
 };
 
-/// Reads picture headers, but no pixels.
+/// Reads picture headers, but no pixels; of a film, one frame.
 /// Errors: kInvalidArgument (an option, a budget that is too small), those of media::probe_image
 /// and build_prompt, kResourceExhausted (more tokens than can be numbered).
 RequestPlan plan_request(const Request& request, const LoadedModel& loaded);

@@ -106,7 +106,7 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
       if (piece.kind != PieceKind::kVisual) continue;
       const UnitLayout& unit = piece.layout;
       const auto medium = static_cast<size_t>(piece.medium);
-      if (unit.plane != own_planes[medium]) continue;
+      if (unit.plane != own_planes[medium] || usage.images[medium].video) continue;
       ImageReport& image = usage.images[medium];
       image.grid_cols = std::max(image.grid_cols, unit.grid_w0 + unit.n_grid_cols);
       image.grid_rows = std::max(image.grid_rows, unit.grid_h0 + unit.n_grid_rows);
@@ -124,7 +124,7 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
         const auto medium = static_cast<size_t>(info.medium);
         ++kept[medium];
         ImageReport& image = usage.images[medium];
-        if (want_kept_share && info.plane == own_planes[medium]) {
+        if (want_kept_share && !image.video && info.plane == own_planes[medium]) {
           const auto cell = static_cast<size_t>(info.h) * static_cast<size_t>(image.grid_cols) +
                             static_cast<size_t>(info.w);
           image.kept_share[cell] += 1.0f / static_cast<float>(n_pairs);

@@ -14,19 +14,34 @@ vision::PatchArea PatchPlan::area(int unit) const {
           .n_cols = grid.n_cols};
 }
 
-int PlannedImage::n_units() const {
+int PlannedImage::n_units_per_slice() const {
   const auto* grid = std::get_if<media::TileGrid>(&cut);
   return grid != nullptr ? grid->n_tiles() : std::get<PatchPlan>(cut).encode.n_units;
 }
 
+int PlannedImage::n_units() const { return (film ? film->n_slices() : 1) * n_units_per_slice(); }
+
+int PlannedImage::used_width() const {
+  const auto* grid = std::get_if<media::TileGrid>(&cut);
+  return static_cast<int>(grid != nullptr ? grid->width() : std::get<PatchPlan>(cut).grid.width());
+}
+
+int PlannedImage::used_height() const {
+  const auto* grid = std::get_if<media::TileGrid>(&cut);
+  return static_cast<int>(grid != nullptr ? grid->height()
+                                          : std::get<PatchPlan>(cut).grid.height());
+}
+
 VisualSource::VisualSource(vision::Encoder& encoder, const std::vector<PlannedImage>& images,
                            const media::ImageLimits& limits, int encoder_batch,
-                           std::function<void(double)> on_progress)
+                           std::function<void(double)> on_progress,
+                           std::function<bool()> should_cancel)
     : encoder_(encoder),
       images_(images),
       limits_(limits),
       encoder_batch_(encoder_batch),
-      on_progress_(std::move(on_progress)) {
+      on_progress_(std::move(on_progress)),
+      should_cancel_(std::move(should_cancel)) {
   PLATEAU_CHECK(encoder_batch >= 1);
 }
 
@@ -41,27 +56,41 @@ void VisualSource::encode_from(int image, int unit) {
   const Stopwatch watch;
   const PlannedImage& planned = images_[static_cast<size_t>(image)];
   if (image != open_image_) {
-    tiles_.reset();
-    bands_.reset();
+    close();
     open_image_ = image;
     next_unit_ = 0;
   }
   PLATEAU_CHECK(unit == next_unit_);
   n_units_ = 0;
   embeddings_ = {};  // two units are never held at once
-  if (const auto* grid = std::get_if<media::TileGrid>(&planned.cut)) {
+  const auto* grid = std::get_if<media::TileGrid>(&planned.cut);
+  if (grid != nullptr && planned.film) {
+    encode_frames(planned);
+  } else if (grid != nullptr) {
     encode_tiles(planned, *grid);
+  } else if (planned.film) {
+    encode_slice(planned, std::get<PatchPlan>(planned.cut));
   } else {
     encode_band(planned, std::get<PatchPlan>(planned.cut));
   }
   first_unit_ = unit;
   next_unit_ = unit + n_units_;
   units_done_ += n_units_;
-  if (next_unit_ == planned.n_units()) {
-    tiles_.reset();
-    bands_.reset();
-  }
+  if (next_unit_ == planned.n_units()) close();
   encode_ms_ += watch.ms();
+}
+
+void VisualSource::close() {
+  tiles_.reset();
+  bands_.reset();
+  slice_bands_.clear();
+  slice_.clear();
+  if (!frames_) return;
+  film_bytes_ = std::max(film_bytes_, frames_->peak_bytes());
+  if (std::string text = frames_->damage(); !text.empty()) {
+    film_damage_.push_back({open_image_, frames_->n_damaged(), std::move(text)});
+  }
+  frames_.reset();
 }
 
 void VisualSource::encode_tiles(const PlannedImage& image, const media::TileGrid& grid) {
@@ -85,6 +114,44 @@ void VisualSource::encode_band(const PlannedImage& image, const PatchPlan& plan)
   media::PixelBands* const frame = &*bands_;
   embeddings_ =
       encoder_.encode(plan.area(next_unit_), {&frame, 1}, plan.encode.group, on_progress_);
+  n_units_ = 1;
+}
+
+void VisualSource::open_film(const PlannedImage& image) {
+  if (frames_) return;
+  frames_.emplace(image.path, *image.film, image.used_width(), image.used_height(), limits_,
+                  should_cancel_);
+}
+
+/// A family of tiles: each frame is one.
+void VisualSource::encode_frames(const PlannedImage& image) {
+  open_film(image);
+  const int n = std::min(encoder_batch_, image.n_units() - next_unit_);
+  std::vector<media::Rgb8> tiles;
+  for (int i = 0; i < n; ++i) tiles.push_back(frames_->next());
+  embeddings_ = encoder_.encode(tiles);
+  n_units_ = n;
+}
+
+/// A family that merges frames: those of a slice are held until its last band is encoded.
+void VisualSource::encode_slice(const PlannedImage& image, const PatchPlan& plan) {
+  open_film(image);
+  const int n_bands = plan.encode.n_units;
+  const int band = next_unit_ % n_bands;
+  if (band == 0) {
+    slice_bands_.clear();
+    slice_.clear();
+    const int64_t first = int64_t{next_unit_ / n_bands} * image.film->frames_per_slice;
+    const int64_t n_left = image.film->frames.n_frames - first;
+    const auto n = static_cast<int>(std::min<int64_t>(n_left, image.film->frames_per_slice));
+    for (int i = 0; i < n; ++i) slice_.push_back(frames_->next());
+    for (int i = 0; i < image.film->frames_per_slice; ++i) {
+      slice_bands_.emplace_back(slice_[static_cast<size_t>(std::min(i, n - 1))]);
+    }
+  }
+  std::vector<media::PixelBands*> frames;
+  for (media::FrameBands& bands : slice_bands_) frames.push_back(&bands);
+  embeddings_ = encoder_.encode(plan.area(band), frames, plan.encode.group, on_progress_);
   n_units_ = 1;
 }
 
