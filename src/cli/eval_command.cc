@@ -74,6 +74,15 @@ std::vector<eval::Setting> make_settings(const EvalOptions& o) {
   return eval::cross(grid);
 }
 
+bool shows_films(const eval::Dataset& set) {
+  const auto is_film = [](const eval::MediaItem& item) {
+    return item.kind == eval::MediaKind::kVideo;
+  };
+  return std::any_of(set.questions.begin(), set.questions.end(), [&](const auto& question) {
+    return std::any_of(question.media.begin(), question.media.end(), is_film);
+  });
+}
+
 /// What must be the same for two results to be of one run, and what is good to know.
 Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::Dataset& set) {
   const PolicyOptions& policy = o.runner.base.kv.policy_options;
@@ -91,6 +100,10 @@ Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::
       engine.chat_template.empty() ? "" : eval::sha256(engine.chat_template);
   identity["max_tiles"] = o.runner.base.image.max_tiles;
   identity["thumbnail"] = o.runner.base.image.thumbnail;
+  if (shows_films(set)) {
+    identity["fps"] = o.runner.base.video.fps;
+    identity["max_frames"] = o.runner.base.video.max_frames;
+  }
   identity["cache_type_k"] = static_cast<int>(o.engine.cache_type_k);
   identity["cache_type_v"] = static_cast<int>(o.engine.cache_type_v);
   identity["policy_options"] = {{"window", policy.window},
@@ -279,7 +292,6 @@ eval::Dataset read_questions(const EvalOptions& o) {
   eval::DatasetOptions options = o.set;
   options.format = eval::parse_dataset_format(o.format);
   eval::Dataset set = eval::read_dataset(options);
-  eval::refuse_if_none_can_be_asked(set.questions);
   if (o.limit > 0 && set.questions.size() > o.limit) set.questions.resize(o.limit);
   return set;
 }
@@ -393,6 +405,11 @@ void add_answer_options(CLI::App& app, EvalOptions& o) {
       "--no-thumbnail", [&image] { image.thumbnail = false; },
       "Do not append the whole picture as one more tile");
   app.add_option("--max-image-pixels", image.max_pixels, "Refuse larger pictures from their header")
+      ->capture_default_str();
+  VideoOptions& video = o.runner.base.video;
+  app.add_option("--fps", video.fps, "Frames looked at per second of film")->capture_default_str();
+  app.add_option("--max-frames", video.max_frames,
+                 "Of a film with more frames, so many spread evenly; 0: no cap")
       ->capture_default_str();
 }
 

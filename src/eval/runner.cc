@@ -15,20 +15,8 @@ namespace {
 
 /// What the engine takes; the one place that knows.
 ContentPart media_part(const MediaItem& item) {
-  if (item.kind == MediaKind::kVideo) {
-    throw_error(ErrorCode::kUnsupported,
-                "[{}] expected a picture, got a film; films cannot be asked about yet", item.path);
-  }
+  if (item.kind == MediaKind::kVideo) return VideoPart{item.path};
   return ImagePart{item.path};
-}
-
-bool can_be_asked(const SetQuestion& question) {
-  try {
-    for (const MediaItem& item : question.media) (void)media_part(item);
-  } catch (const Error&) {
-    return false;
-  }
-  return true;
 }
 
 Request make_request(const SetQuestion& question, const Setting& setting,
@@ -167,13 +155,6 @@ std::string to_string(JudgeKind judge) {
       return "likelihood-text";
   }
   return "";
-}
-
-void refuse_if_none_can_be_asked(const std::vector<SetQuestion>& questions) {
-  if (std::any_of(questions.begin(), questions.end(), can_be_asked)) return;
-  for (const SetQuestion& question : questions) {
-    for (const MediaItem& item : question.media) (void)media_part(item);
-  }
 }
 
 ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,

@@ -29,13 +29,9 @@ struct RunnerOptions {
   OpenMatch match = OpenMatch::kEqual;
 };
 
-/// Errors: kUnsupported when every question shows a film, which the engine does not take yet.
-void refuse_if_none_can_be_asked(const std::vector<SetQuestion>& questions);
-
-/// A missing or damaged picture, a budget that this prompt cannot be put into, and whatever else is
-/// wrong with this pair alone makes a record of an error; so does a film, as long as the engine
-/// takes none. Throws kCancelled, and what is wrong with the program or the machine (kInternal,
-/// kUnavailable).
+/// A missing or damaged picture or film, a budget that this prompt cannot be put into, and whatever
+/// else is wrong with this pair alone makes a record of an error. Throws kCancelled, and what is
+/// wrong with the program or the machine (kInternal, kUnavailable).
 ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,
                           const RunnerOptions& options, const std::function<bool()>& should_cancel);
 

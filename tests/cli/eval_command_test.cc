@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "cli/plateau_process.h"
+#include "support/film_writer.h"
 
 namespace plateau::cli::testing {
 namespace {
@@ -268,13 +269,29 @@ TEST_F(EvalCommand, ABudgetThatAPromptCannotBePutIntoIsAnErrorRecord) {
   EXPECT_EQ(answers_of(out()).size(), 4U);
 }
 
-TEST_F(EvalCommand, FilmsAreRefusedByName) {
+TEST_F(EvalCommand, FilmsAreAsked) {
+  test::write_film(own_.file("b.mov"), {.container = "mov", .tick_den = 1}, 5,
+                   [](int64_t i, test::FilmCanvas& canvas) { test::draw_clock(i, canvas); });
+  const std::string file =
+      write_own("film.json", R"([{"video": "b.mov", "question": "q", "candidates": ["x", "y"],)"
+                             R"( "answer": "x", "question_type": "count"}])");
+  const Finished finished = eval(file, {"--media", own_.path(), "--out", out(), "--fps", "0.5"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto answers = of_type(lines_of(out()), "result");
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0]["visual_tokens"], 3 * 4);
+  EXPECT_EQ(eval(file, {"--media", own_.path(), "--fps", "0"}).exit_code, 3);
+}
+
+TEST_F(EvalCommand, AFilmThatIsMissingIsNamed) {
   const std::string file =
       write_own("films.json", R"([{"video": "a.mp4", "question": "q", "candidates": ["x", "y"],)"
                               R"( "answer": "x", "question_type": "count"}])");
-  const Finished finished = eval(file, {});
+  const Finished finished = eval(file, {"--out", out()});
   EXPECT_EQ(finished.exit_code, 3);
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("a.mp4"), HasSubstr("film")));
+  const auto errors = of_type(lines_of(out()), "error");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_THAT(errors[0].dump(), HasSubstr("a.mp4"));
 }
 
 TEST_F(EvalCommand, WrongOptionsAndSetsCostNothing) {
