@@ -190,7 +190,6 @@ class MemoryPlanner {
       const auto n_text = static_cast<int64_t>(piece.tokens.capacity() * sizeof(model::Token));
       bytes += static_cast<int64_t>(sizeof(Piece)) + (n_text > 0 ? n_text + kAllocation : 0);
     }
-    bytes *= 2;  // a vector that grows holds its elements twice
     for (const BlockPlan& block : plan_.blocks) {
       bytes +=
           static_cast<int64_t>(sizeof(BlockPlan) + block.slices.capacity() * sizeof(PieceSlice)) +

@@ -155,6 +155,11 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
   std::vector<Segment> segments = split_at_pictures(rendered, stem);
 
   PromptPlan plan(options.positions);
+  size_t n_pieces = segments.size() + 2 * media.size();
+  for (const VisualLayout& layout : media) {
+    n_pieces += layout.units.size() + 2 * layout.labels.size();
+  }
+  plan.reserve(n_pieces);
   std::vector<bool> placed(media.size(), false);
   for (size_t i = 0; i < segments.size(); ++i) {
     std::vector<model::Token> tokens = tokenize(segments[i].text, vocab);

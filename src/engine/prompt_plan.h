@@ -52,6 +52,8 @@ class PromptPlan {
  public:
   explicit PromptPlan(PositionRule rule = PositionRule::kSequential) : rule_(rule) {}
 
+  /// For so many pieces, without copying.
+  void reserve(size_t n_pieces) { pieces_.reserve(n_pieces); }
   /// Appends and assigns positions. Empty pieces are left out.
   void add_text(std::vector<model::Token> tokens);
   void add_marker(std::vector<model::Token> tokens, bool binds_next);

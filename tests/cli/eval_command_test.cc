@@ -270,7 +270,8 @@ TEST_F(EvalCommand, ABudgetThatAPromptCannotBePutIntoIsAnErrorRecord) {
 }
 
 TEST_F(EvalCommand, FilmsAreAsked) {
-  test::write_film(own_.file("b.mov"), {.container = "mov", .tick_den = 1}, 5,
+  std::filesystem::create_directory(own_.file("film"));
+  test::write_film(own_.file("film/b.mov"), {.container = "mov", .tick_den = 1}, 5,
                    [](int64_t i, test::FilmCanvas& canvas) { test::draw_clock(i, canvas); });
   const std::string file =
       write_own("film.json", R"([{"video": "b.mov", "question": "q", "candidates": ["x", "y"],)"
