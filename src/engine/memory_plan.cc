@@ -71,7 +71,7 @@ class MemoryPlanner {
       add("media", cpu_, media_bytes());
     }
     add("host", cpu_, host_bytes());
-    add("runtime", cpu_, anon_bytes() + kRuntimeSlack);
+    add("runtime", cpu_, anon_bytes() - table_bytes() + kRuntimeSlack);
     return std::move(parts_);
   }
 
@@ -180,6 +180,13 @@ class MemoryPlanner {
       bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
     }
     return bytes;
+  }
+
+  /// What the process holds of the plan now, and host_bytes() counts: its tables, without what they
+  /// point to.
+  int64_t table_bytes() const {
+    return static_cast<int64_t>(plan_.protection.info.size() * sizeof(kv::TokenInfo) +
+                                plan_.prompt.pieces().size() * sizeof(Piece));
   }
 
   /// Pieces, their text, and the blocks that they are cut into; of a long film, most of the layout.
