@@ -66,4 +66,10 @@ std::string Utf8Stream::flush() {
   return cut ? std::string(kReplacement) : std::string();
 }
 
+bool is_valid_utf8(std::string_view text) {
+  Utf8Stream stream;
+  const std::string whole = stream.push(text);
+  return whole == text && stream.flush().empty();
+}
+
 }  // namespace plateau

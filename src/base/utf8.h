@@ -20,4 +20,6 @@ class Utf8Stream {
   std::string held_;
 };
 
+bool is_valid_utf8(std::string_view text);
+
 }  // namespace plateau

@@ -3,15 +3,27 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 
+#include "base/check.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "plateau/version.h"
 
 namespace {
+
+/// What was printed may not have been written yet.
+void flush_standard_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    plateau::throw_error(plateau::ErrorCode::kUnavailable,
+                         "[standard output] expected room for what was printed, it cannot be "
+                         "written");
+  }
+}
 
 int run_main(int argc, char** argv) {
   using namespace plateau::cli;
@@ -33,10 +45,15 @@ int run_main(int argc, char** argv) {
       fmt::print(stderr, "plateau: unknown command '{}'; try plateau --help\n", argv[1]);
       return kExitUsage;
     }
-    return app.exit(error) == 0 ? kExitAnswered : kExitUsage;
+    const int code = app.exit(error);
+    if (!std::cout.flush()) return kExitInternal;
+    return code == 0 ? kExitAnswered : kExitUsage;
   }
   for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
+    if (!command.app->parsed()) continue;
+    const int code = command.run();
+    flush_standard_output();
+    return code;
   }
   return kExitUsage;
 }
@@ -50,6 +67,7 @@ constexpr int kOwnPagesFrom = 256 << 10;
 
 int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kOwnPagesFrom);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error, not an end
   try {
     return run_main(argc, argv);
   } catch (const plateau::Error& error) {

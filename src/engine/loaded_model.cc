@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace plateau::engine {
 namespace {
@@ -65,6 +66,9 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
     throw_error(ErrorCode::kUnsupported,
                 "[{}] expected key tokenizer.chat_template, found none; try --chat-template-file",
                 options.model_path);
+  }
+  if (!is_valid_utf8(source)) {
+    throw_error(ErrorCode::kCorrupt, "[chat template] expected text in UTF-8, got other bytes");
   }
   chat_template.emplace(source, language_model.vocab().bos_text(),
                         language_model.vocab().eos_text());

@@ -12,7 +12,7 @@ namespace plateau::engine {
 namespace {
 
 // Thread stacks, allocator fragments, scheduler tables, the sampler.
-constexpr int64_t kRuntimeSlack = int64_t{1} << 19;
+constexpr int64_t kRuntimeSlack = int64_t{1} << 20;
 
 using ByDevice = std::map<std::string, int64_t>;
 

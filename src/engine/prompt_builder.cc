@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace plateau::engine {
 namespace {
@@ -130,6 +131,19 @@ void add_labelled_medium(const VisualLayout& layout, model::Token begin, model::
   }
 }
 
+/// Templates and tokenizers know no other encoding.
+void require_utf8(const std::vector<Message>& messages) {
+  for (const Message& message : messages) {
+    for (const ContentPart& part : message.content) {
+      const auto* text = std::get_if<TextPart>(&part);
+      if (text != nullptr && !is_valid_utf8(text->text)) {
+        throw_error(ErrorCode::kInvalidArgument,
+                    "[prompt] expected text in UTF-8, got other bytes; try to convert it first");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 VisualMarkers markers_of(model::Architecture architecture) {
@@ -149,6 +163,7 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
                         const std::vector<VisualLayout>& media,
                         const model::ChatTemplate& chat_template, const model::Vocab& vocab,
                         const PromptOptions& options) {
+  require_utf8(messages);
   const std::string stem = placeholder_stem(messages);
   const auto rendered =
       chat_template.render(with_placeholders(messages, stem, options.markers.text_after));

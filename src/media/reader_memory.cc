@@ -12,7 +12,7 @@ constexpr int64_t kChannels = 3;
 // Measured for libvips 8.14: its tables and the codec's; its buffers for a picture of ordinary
 // width, less where the picture is small; for a wide one, rows kept behind the decoder (see
 // set_tile_height in vips_session.cc).
-constexpr int64_t kLibraryBase = int64_t{1} << 19;
+constexpr int64_t kLibraryBase = int64_t{1} << 20;
 constexpr int64_t kBuffers = int64_t{5} << 19;
 constexpr int64_t kBytesPerColumn = 330;
 

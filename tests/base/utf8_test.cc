@@ -153,5 +153,16 @@ TEST(Utf8Stream, AnyBytesInAnyPiecesGiveTheSameValidText) {
   }
 }
 
+TEST(IsValidUtf8, TellsTextFromOtherBytes) {
+  for (const char* text :
+       {"", "abc", "\xc3\xa4", "\xe2\x82\xac", "\xf4\x8f\xbf\xbf", "\xef\xbf\xbd"}) {
+    EXPECT_TRUE(is_valid_utf8(text)) << text;
+  }
+  for (const char* text :
+       {"\xff", "\xc3", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", "\x80"}) {
+    EXPECT_FALSE(is_valid_utf8(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace plateau

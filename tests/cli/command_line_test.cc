@@ -62,6 +62,14 @@ TEST(Run, StatsToStandardOutputFollowTheAnswer) {
   EXPECT_EQ(nlohmann::json::parse(finished.out.substr(brace))["decode_tokens"], 1);
 }
 
+TEST(Run, TextThatIsNoUtf8IsRefused) {
+  for (const char* text : {"\xf4\x90\x80\x80", "caf\xe9", "\xed\xa0\x80"}) {
+    const Finished finished = plateau(pico_run({"-f", "-", "-n", "1"}), {.input = text});
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.err, HasSubstr("[prompt] expected text in UTF-8"));
+  }
+}
+
 TEST(Run, QuestionFromStandardInputEqualsTheOption) {
   const auto by_option = stats_of({"-p", "What number is on the cat?", "-n", "4"});
   const auto by_input = stats_of({"-f", "-", "-n", "4"}, {.input = "What number is on the cat?"});

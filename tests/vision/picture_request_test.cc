@@ -149,7 +149,7 @@ TEST_F(PictureRequest, AMemoryBoundReachesTheEncoder) {
   const Plan whole = plan(options, request);
   EXPECT_TRUE(whole.concessions.empty());
   EXPECT_EQ(whole.usage.images[0].n_bands, 1);
-  const int64_t bound = total_bytes(whole.memory) - encoder_bytes(whole) * 3 / 4;
+  const int64_t bound = total_bytes(whole.memory) - encoder_bytes(whole) * 2 / 3;
   const Plan cut = plan(options, request, bound);
   EXPECT_LE(total_bytes(cut.memory), bound);
   EXPECT_GT(cut.usage.images[0].n_bands, 1);
