@@ -27,8 +27,9 @@ void flush_standard_output() {
 
 int run_main(int argc, char** argv) {
   using namespace plateau::cli;
-  CLI::App app("Plateau: answers questions about images of any size inside a memory bound.",
-               "plateau");
+  CLI::App app(
+      "Plateau: answers questions about pictures and films of any size inside a memory bound.",
+      "plateau");
   app.set_version_flag("--version", fmt::format("plateau {} (llama.cpp {})", PLATEAU_VERSION,
                                                 PLATEAU_LLAMA_CPP_TAG));
   app.require_subcommand(1);
