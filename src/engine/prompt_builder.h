@@ -34,8 +34,8 @@ struct PromptOptions {
 /// User text is tokenized as plain text: special tokens come from the template and from picture
 /// markers only. Where it holds no special-token text, template and user text are tokenized in one
 /// piece, so that ids equal llama.cpp's.
-/// Errors: kInvalidArgument (text that is no UTF-8; the template refuses the conversation), kUnsupported (the vocabulary
-/// has no picture markers).
+/// Errors: kInvalidArgument (text that is no UTF-8; the template refuses the conversation),
+/// kUnsupported (the vocabulary has no picture markers).
 PromptPlan build_prompt(const std::vector<Message>& messages,
                         const std::vector<VisualLayout>& media,
                         const model::ChatTemplate& chat_template, const model::Vocab& vocab,
