@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/fnv1a.h"
 #include "model/backend.h"
 #include "model/gguf_file.h"
 #include "model/model_config.h"
@@ -31,11 +32,6 @@ std::string proc_field(const char* path, const std::string& name) {
     return begin == std::string::npos ? "" : line.substr(begin);
   }
   return "unknown";
-}
-
-uint64_t fnv1a(std::string_view text, uint64_t hash = 0xcbf29ce484222325U) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
 }
 
 /// Of everything before the first tensor's data.

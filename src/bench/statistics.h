@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/statistics.h"
 
 namespace plateau::bench {
 
@@ -15,13 +16,10 @@ struct Spread {
 };
 
 /// REQUIRES: not empty.
-inline Spread spread_of(std::vector<double> values) {
+inline Spread spread_of(const std::vector<double>& values) {
   PLATEAU_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {median, values.front(), values.back()};
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  return {median(values), *min, *max};
 }
 
 /// The spread of a[i] / b[i]: both sides of each ratio were measured one after the other.
@@ -30,7 +28,7 @@ inline Spread spread_of_ratios(const std::vector<double>& a, const std::vector<d
   PLATEAU_CHECK(a.size() == b.size());
   std::vector<double> ratios;
   for (size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
-  return spread_of(std::move(ratios));
+  return spread_of(ratios);
 }
 
 }  // namespace plateau::bench

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "eval/run_record.h"
-#include "eval/statistics.h"
+#include "base/statistics.h"
 
 namespace plateau::eval {
 

@@ -3,68 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
+
+#include "report/bench_ablations.h"
+#include "report/bench_subject.h"
 
 namespace plateau::report {
 namespace {
 
-constexpr double kMiB = 1 << 20;
 constexpr const char* kLlamaName = "llama.cpp, full cache";
 
-/// One model on one machine with one number of threads.
-struct Subject {
-  std::string title;
-  std::vector<const BenchRecord*> records;  // one per point
-};
-
-std::string without_block(const BenchRecord& r) {
-  std::string name = r.budget ? fmt::format("{}, {} tokens", r.policy, *r.budget) : "full cache";
-  if (r.cache_types != "f16/f16") name += ", " + r.cache_types;
-  if (r.strict) name += ", strict";
-  return name;
-}
-
-std::string setting_name(const BenchRecord& r) {
-  std::string name = without_block(r);
-  if (!r.bulk) name += ", no bulk";
-  if (r.block != "0") name += ", block " + r.block;
-  return name;
-}
-
 Role role_of(const BenchRecord& r) { return r.budget ? Role::kOther : Role::kFullCache; }
-
-std::vector<Subject> subjects_of(const Records& records) {
-  std::vector<Subject> subjects;
-  std::map<std::string, std::map<std::string, size_t>> place_of;  // by subject and point
-  for (const BenchRecord& r : records.bench) {
-    const std::string title =
-        fmt::format("{}, {}{}", r.model, r.machine, r.input == "tokens" ? "" : ", with encoder");
-    auto subject = std::find_if(subjects.begin(), subjects.end(),
-                                [&](const Subject& s) { return s.title == title; });
-    if (subject == subjects.end()) {
-      subject = subjects.insert(subjects.end(), {title, {}});
-    }
-    const std::string point = fmt::format("{} {} {}", setting_name(r), r.visual_tokens, r.input);
-    const auto [place, is_new] = place_of[title].emplace(point, subject->records.size());
-    if (is_new) {
-      subject->records.push_back(&r);
-    } else {
-      subject->records[place->second] = &r;
-    }
-  }
-  for (Subject& subject : subjects) {
-    std::stable_sort(subject.records.begin(), subject.records.end(),
-                     [](const BenchRecord* a, const BenchRecord* b) {
-                       return std::pair(a->visual_tokens, a->budget.has_value()) <
-                              std::pair(b->visual_tokens, b->budget.has_value());
-                     });
-  }
-  return subjects;
-}
 
 struct Value {
   double y = 0, low = 0, high = 0;
@@ -78,20 +29,12 @@ std::vector<Series> curves(const Subject& subject, const ValueOf& value_of, bool
   for (const BenchRecord* r : subject.records) {
     const std::optional<Value> value = value_of(*r);
     if (!value) continue;
-    const std::string name = setting_name(*r);
-    auto found =
-        std::find_if(series.begin(), series.end(), [&](const Series& s) { return s.name == name; });
-    if (found == series.end()) {
-      Series fresh;
-      fresh.name = name;
-      fresh.role = role_of(*r);
-      found = series.insert(series.end(), std::move(fresh));
-    }
-    found->x.push_back(static_cast<double>(r->visual_tokens));
-    found->y.push_back(value->y);
+    Series& curve = series_of(series, setting_name(*r), role_of(*r));
+    curve.x.push_back(static_cast<double>(r->visual_tokens));
+    curve.y.push_back(value->y);
     if (!has_error_bars) continue;
-    found->low.push_back(value->low);
-    found->high.push_back(value->high);
+    curve.low.push_back(value->low);
+    curve.high.push_back(value->high);
   }
   if (std::any_of(series.begin(), series.end(), [](const Series& s) { return s.x.size() > 1; })) {
     std::erase_if(series, [](const Series& s) { return s.x.size() < 2; });
@@ -132,51 +75,7 @@ std::optional<Series> llama_curve(
   return series;
 }
 
-Value in_mib(int64_t n_bytes) { return {.y = static_cast<double>(n_bytes) / kMiB}; }
-std::string mib(int64_t n_bytes) { return format_number(static_cast<double>(n_bytes) / kMiB); }
-
-std::string seconds(const Spread& ms) {
-  return format_spread(ms.median / 1000, ms.min / 1000, ms.max / 1000);
-}
-
-using Columns = std::vector<std::pair<std::string, std::function<std::string(const BenchRecord&)>>>;
-
-Table table_of(const std::vector<const BenchRecord*>& records, const Columns& columns) {
-  Table table;
-  table.header = {"visual tokens", "setting"};
-  for (const auto& [title, value] : columns) table.header.push_back(title);
-  for (const BenchRecord* r : records) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    row = {std::to_string(r->visual_tokens), setting_name(*r)};
-    for (const auto& [title, value] : columns) row.push_back(value(*r));
-  }
-  return table;
-}
-
-std::set<size_t> sources_of(const std::vector<const BenchRecord*>& records) {
-  std::set<size_t> sources;
-  for (const BenchRecord* r : records) sources.insert(r->source);
-  return sources;
-}
-
-void add_figure(Section& section, const Subject& subject, Plot plot, Table table,
-                std::string note = "") {
-  if (plot.series.empty() || table.rows.empty()) return;
-  section.figures.push_back({.title = subject.title,
-                             .plot = std::move(plot),
-                             .table = std::move(table),
-                             .note = std::move(note),
-                             .sources = sources_of(subject.records)});
-}
-
-/// Records of the subject that pass.
-Subject only(const Subject& subject, const std::function<bool(const BenchRecord&)>& passes) {
-  Subject result = {subject.title, {}};
-  for (const BenchRecord* r : subject.records) {
-    if (passes(*r)) result.records.push_back(r);
-  }
-  return result;
-}
+Value in_mib(int64_t n_bytes) { return {.y = to_mib(n_bytes)}; }
 
 Section memory_section(const std::vector<Subject>& subjects) {
   Section section = {
@@ -364,114 +263,10 @@ Section profile_section(const std::vector<Subject>& subjects) {
   return section;
 }
 
-std::optional<double> block_number(const BenchRecord& r) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(r.block.data(), r.block.data() + r.block.size(), value);
-  if (error != std::errc() || end != r.block.data() + r.block.size() || value == 0) return {};
-  return value;
-}
-
-/// Curves over the block size, for prompts measured with at least two.
-Section block_section(const std::vector<Subject>& subjects) {
-  Section section = {"block",
-                     "Block size",
-                     "The same prompt and budget with blocks of several sizes: small blocks keep "
-                     "memory low, large ones need fewer evictions.",
-                     {}};
-  for (const Subject& all : subjects) {
-    std::map<std::string, std::map<double, const BenchRecord*>> groups;
-    for (const BenchRecord* r : all.records) {
-      if (const auto block = block_number(*r)) {
-        groups[fmt::format("{}{}, {} visual tokens", without_block(*r), r->bulk ? "" : ", no bulk",
-                           r->visual_tokens)][*block] = r;
-      }
-    }
-    std::erase_if(groups, [](const auto& group) { return group.second.size() < 2; });
-    Subject subject = {all.title, {}};
-    Plot time = {.mark = Mark::kLines,
-                 .x = {.title = "tokens per block", .log = true},
-                 .y = {.title = "time to first token, s", .log = false},
-                 .series = {}};
-    Plot memory = time;
-    memory.y.title = "peak memory, MiB";
-    for (const auto& [name, by_block] : groups) {
-      Series seconds_series;
-      seconds_series.name = name;
-      Series memory_series = seconds_series;
-      for (const auto& [block, r] : by_block) {
-        subject.records.push_back(r);
-        seconds_series.x.push_back(block);
-        seconds_series.y.push_back(r->ttft_ms.median / 1000);
-        seconds_series.low.push_back(r->ttft_ms.min / 1000);
-        seconds_series.high.push_back(r->ttft_ms.max / 1000);
-        if (!r->isolated) continue;
-        memory_series.x.push_back(block);
-        memory_series.y.push_back(static_cast<double>(r->peak_anon_bytes) / kMiB);
-      }
-      time.series.push_back(std::move(seconds_series));
-      if (!memory_series.x.empty()) memory.series.push_back(std::move(memory_series));
-    }
-    const Table table = table_of(
-        subject.records, {{"TTFT, s", [](const BenchRecord& r) { return seconds(r.ttft_ms); }},
-                          {"peak, MiB", [](const BenchRecord& r) {
-                             return r.isolated ? mib(r.peak_anon_bytes) : "-";
-                           }}});
-    add_figure(section, subject, std::move(time), table);
-    add_figure(section, subject, std::move(memory), table);
-  }
-  return section;
-}
-
-/// Pairs that differ in the bulk stage alone.
-Section bulk_section(const std::vector<Subject>& subjects) {
-  Section section = {"bulk",
-                     "Bulk against block-only",
-                     "What fits the budget may run in larger blocks first (bulk), or in blocks of "
-                     "the same size from the start.",
-                     {}};
-  for (const Subject& all : subjects) {
-    std::map<std::string, std::pair<const BenchRecord*, const BenchRecord*>> pairs;
-    for (const BenchRecord* r : all.records) {
-      if (!r->budget) continue;
-      const std::string name = fmt::format("{}\n{} tokens{}", without_block(*r), r->visual_tokens,
-                                           r->block == "0" ? "" : ", block " + r->block);
-      (r->bulk ? pairs[name].first : pairs[name].second) = r;
-    }
-    Subject subject = {all.title, {}};
-    Series bulk;
-    bulk.name = "bulk, then blocks";
-    Series blocks;
-    blocks.name = "blocks only";
-    const auto add = [&](Series& series, const std::string& name, const BenchRecord& r) {
-      subject.records.push_back(&r);
-      series.labels.push_back(name);
-      series.y.push_back(r.ttft_ms.median / 1000);
-      series.low.push_back(r.ttft_ms.min / 1000);
-      series.high.push_back(r.ttft_ms.max / 1000);
-    };
-    for (const auto& [name, pair] : pairs) {
-      if (pair.first == nullptr || pair.second == nullptr) continue;
-      add(bulk, name, *pair.first);
-      add(blocks, name, *pair.second);
-    }
-    Plot plot = {.mark = Mark::kBars,
-                 .x = {.title = "", .log = false},
-                 .y = {.title = "time to first token, s", .log = false},
-                 .series = {}};
-    if (!bulk.y.empty()) plot.series = {bulk, blocks};
-    add_figure(
-        section, subject, std::move(plot),
-        table_of(subject.records,
-                 {{"TTFT, s", [](const BenchRecord& r) { return seconds(r.ttft_ms); }},
-                  {"peak, MiB", [](const BenchRecord& r) { return mib(r.peak_anon_bytes); }}}));
-  }
-  return section;
-}
-
 }  // namespace
 
 std::vector<Section> bench_sections(const Records& records) {
-  const std::vector<Subject> subjects = subjects_of(records);
+  const std::vector<Subject> subjects = subjects_of(records.bench);
   std::vector<Section> sections = {memory_section(subjects),  cache_section(subjects),
                                    ttft_section(subjects),    decode_section(subjects),
                                    profile_section(subjects), block_section(subjects),

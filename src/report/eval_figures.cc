@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <functional>
 #include <map>
 
-#include "base/check.h"
+#include "base/statistics.h"
 
 namespace plateau::report {
 namespace {
@@ -51,16 +49,6 @@ void add_accuracy(Series& series, double x, const EvalSetting& s) {
   series.low.push_back(std::max(0.0, s.accuracy - s.standard_error));
   series.high.push_back(std::min(1.0, s.accuracy + s.standard_error));
   series.labels.push_back(s.name);
-}
-
-Series& series_of(std::vector<Series>& all, const std::string& name, Role role) {
-  for (Series& series : all) {
-    if (series.name == name) return series;
-  }
-  Series fresh;
-  fresh.name = name;
-  fresh.role = role;
-  return all.emplace_back(std::move(fresh));
 }
 
 void sort_by_x(std::vector<Series>& all) {
@@ -211,13 +199,6 @@ Section resolution_section(const std::vector<Subject>& subjects) {
   return section;
 }
 
-std::optional<double> block_number(const EvalSetting& s) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(s.block.data(), s.block.data() + s.block.size(), value);
-  if (error != std::errc() || end != s.block.data() + s.block.size() || value == 0) return {};
-  return value;
-}
-
 Section block_section(const std::vector<Subject>& subjects) {
   Section section = {"block-accuracy",
                      "Accuracy and block size",
@@ -226,7 +207,7 @@ Section block_section(const std::vector<Subject>& subjects) {
   for (const Subject& subject : subjects) {
     std::map<std::string, Settings> groups;
     for (const EvalSetting* s : subject.settings) {
-      if (s->resize || !block_number(*s)) continue;
+      if (s->resize || !block_number(s->block)) continue;
       groups[is_full(*s) ? "full cache"
                          : fmt::format("{}, {} tokens{}", s->policy, *s->budget,
                                        s->bulk ? "" : ", no bulk")]
@@ -239,7 +220,7 @@ Section block_section(const std::vector<Subject>& subjects) {
       for (const EvalSetting* s : settings) {
         shown.push_back(s);
         add_accuracy(series_of(series, name, is_full(*s) ? Role::kFullCache : Role::kOther),
-                     *block_number(*s), *s);
+                     *block_number(s->block), *s);
       }
     }
     sort_by_x(series);
@@ -329,25 +310,8 @@ Section needle_section(const std::vector<Subject>& subjects) {
 }  // namespace
 
 std::optional<double> correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  PLATEAU_CHECK(x.size() == y.size());
-  if (x.size() < 3) return std::nullopt;
-  const auto n = static_cast<double>(x.size());
-  double mean_x = 0;
-  double mean_y = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    mean_x += x[i] / n;
-    mean_y += y[i] / n;
-  }
-  double xx = 0;
-  double yy = 0;
-  double xy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mean_x) * (x[i] - mean_x);
-    yy += (y[i] - mean_y) * (y[i] - mean_y);
-    xy += (x[i] - mean_x) * (y[i] - mean_y);
-  }
-  if (xx <= 0 || yy <= 0) return std::nullopt;
-  return xy / std::sqrt(xx * yy);
+  // Two points are always on a line.
+  return x.size() < 3 ? std::nullopt : pearson(x, y);
 }
 
 std::vector<Section> eval_sections(const Records& records) {

@@ -40,6 +40,16 @@ ordered_json to_json(const Axis& axis) { return {{"title", axis.title}, {"log", 
 
 }  // namespace
 
+Series& series_of(std::vector<Series>& all, const std::string& name, Role role) {
+  for (Series& series : all) {
+    if (series.name == name) return series;
+  }
+  Series& fresh = all.emplace_back();
+  fresh.name = name;
+  fresh.role = role;
+  return fresh;
+}
+
 std::string plot_json(const Plot& plot) {
   ordered_json series = ordered_json::array();
   for (const Series& s : plot.series) {

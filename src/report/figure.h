@@ -26,6 +26,9 @@ struct Series {
   std::vector<double> low, high;  // ends of the error bars; empty: none
 };
 
+/// The series of that name, added in that role where there is none yet.
+Series& series_of(std::vector<Series>& all, const std::string& name, Role role);
+
 enum class Mark { kLines, kPoints, kBars, kStackedBars };
 
 struct Plot {

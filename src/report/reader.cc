@@ -1,11 +1,11 @@
 #include "report/reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/statistics.h"
 
 namespace plateau::report {
 namespace {
@@ -107,7 +107,6 @@ EvalSetting sum_up(const Answers& answers) {
     }
     scores.push_back(a.score);
     prefills.push_back(a.prefill_ms);
-    s.accuracy += a.score;
     s.visual_tokens += a.visual_tokens;
     s.kept_tokens += a.kept_tokens;
     s.kv_bytes = std::max(s.kv_bytes, a.kv_bytes);
@@ -121,14 +120,12 @@ EvalSetting sum_up(const Answers& answers) {
   s.n = static_cast<int64_t>(scores.size());
   if (s.n == 0) return s;
   const auto n = static_cast<double>(s.n);
-  s.accuracy /= n;
   s.visual_tokens /= n;
   s.kept_tokens /= n;
-  double variance = 0;
-  for (const double score : scores) variance += (score - s.accuracy) * (score - s.accuracy) / n;
-  s.standard_error = std::sqrt(variance / n);
-  std::sort(prefills.begin(), prefills.end());
-  s.prefill_ms = (prefills[(prefills.size() - 1) / 2] + prefills[prefills.size() / 2]) / 2;
+  const MeanWithError accuracy = mean_with_error(scores);
+  s.accuracy = accuracy.mean;
+  s.standard_error = accuracy.standard_error;
+  s.prefill_ms = median(std::move(prefills));
   if (s.n_needle > 0) {
     s.any_share /= static_cast<double>(s.n_needle);
     s.token_share /= static_cast<double>(s.n_needle);

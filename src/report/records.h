@@ -83,6 +83,9 @@ struct EvalSetting {
   int64_t kv_bytes = 0, peak_anon_bytes = 0;  // largest
 };
 
+/// A record's block in tokens; nothing for the default and for structural units.
+std::optional<double> block_number(const std::string& block);
+
 struct Records {
   std::vector<Source> sources;
   std::vector<BenchRecord> bench;

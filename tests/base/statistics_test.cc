@@ -1,11 +1,11 @@
-#include "eval/statistics.h"
+#include "base/statistics.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace plateau::eval {
+namespace plateau {
 namespace {
 
 TEST(MeanWithError, OfZerosAndOnesIsBinomial) {
@@ -95,4 +95,4 @@ TEST(Median, OfOddEvenAndNone) {
 }
 
 }  // namespace
-}  // namespace plateau::eval
+}  // namespace plateau

@@ -1,5 +1,5 @@
 // The few statistics that tell a difference from chance. Pure.
-// Tested by tests/eval/statistics_test.cc against values from elsewhere.
+// Tested by tests/base/statistics_test.cc against values from elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace plateau::eval {
+namespace plateau {
 
 struct MeanWithError {
   double mean = 0;
@@ -35,4 +35,4 @@ std::optional<double> spearman(std::span<const double> x, std::span<const double
 /// 0 where there are no values; the mean of the two middle ones for an even number.
 double median(std::vector<double> values);
 
-}  // namespace plateau::eval
+}  // namespace plateau

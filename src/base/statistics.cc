@@ -1,4 +1,4 @@
-#include "eval/statistics.h"
+#include "base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace plateau::eval {
+namespace plateau {
 namespace {
 
 std::vector<double> ranks(std::span<const double> values) {
@@ -84,4 +84,4 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-}  // namespace plateau::eval
+}  // namespace plateau
