@@ -12,86 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "base/utf8.h"
-#include "eval/scene.h"
+#include "engine/engine_fixture.h"
 #include "kv/kv_cache.h"
-#include "model/vocab.h"
-#include "support/llama_oracle.h"
-#include "support/synth.h"
-#include "support/temp_dir.h"
 
 namespace plateau {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr int kCols = 8, kRows = 6, kTile = 112;
-constexpr int kTokensPerTile = 4;
-constexpr int kVisualTokens = (kCols * kRows + 1) * kTokensPerTile;  // with the thumbnail
 // 4 layers, 2 kv heads of 32, keys and values of 2 bytes.
 constexpr int64_t kBytesPerToken = 4 * 2 * 32 * 2 * 2;
 constexpr int kPairs = 4 * 2;  // (layer, kv head)
-
-std::string model_file(const char* name) {
-  return std::string(PLATEAU_SOURCE_DIR) + "/models/pico/" + name;
-}
-
-/// The pair that ships with the project; without a projector, the text model alone.
-Engine open(const char* projector = nullptr) {
-  EngineOptions options;
-  options.model_path = model_file("pico-internvl-text.gguf");
-  if (projector != nullptr) options.mmproj_path = model_file(projector);
-  options.n_threads = 1;
-  return Engine::open(options);
-}
-
-class EngineTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    dir_ = std::make_unique<test::TempDir>();
-    eval::SceneOptions scene;
-    scene.width = kCols * kTile;
-    scene.height = kRows * kTile;
-    scene.n_objects = 3;
-    scene.seed = 3;
-    scene_ = eval::write_scene(scene, picture());
-    engine_ = std::make_unique<Engine>(open("pico-internvl-mmproj.gguf"));
-  }
-  static void TearDownTestSuite() {
-    engine_.reset();
-    dir_.reset();
-  }
-
-  static std::string picture() { return dir_->file("scene.png"); }
-  static Engine& engine() { return *engine_; }
-  static const eval::Scene& scene() { return scene_; }
-
-  static Request ask(const KvOptions& kv = {}) {
-    Request request;
-    request.messages = {{"user",
-                         {ImagePart{picture()},
-                          TextPart{"What number is on the " + scene_.drawings[0].object + "?"}}}};
-    request.kv = kv;
-    request.max_new_tokens = 8;
-    return request;
-  }
-  static std::string answer_to(const Request& request) { return engine().run(request).text; }
-
-  static Error error_of(const Request& request) {
-    try {
-      engine().run(request);
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "answered";
-    return Error(ErrorCode::kInternal, "");
-  }
-
- private:
-  inline static std::unique_ptr<test::TempDir> dir_;
-  inline static std::unique_ptr<Engine> engine_;
-  inline static eval::Scene scene_;
-};
 
 TEST_F(EngineTest, ReadsTheNumberOnTheObject) {
   const Answer answer = engine().run(ask());
@@ -246,159 +177,6 @@ TEST_F(EngineTest, WithoutABudgetEveryCellIsKept) {
   EXPECT_EQ(usage.evicted_tokens, 0);
   EXPECT_EQ(usage.images[0].tokens_kept, kVisualTokens);
   for (const float share : usage.images[0].kept_share) EXPECT_NEAR(share, 1.0F, 1e-5F);
-}
-
-// A region's counts against the trace of all kept tokens, found by hand.
-TEST_F(EngineTest, RegionsCountWhatIsKeptPerLayerAndHead) {
-  // Tiles (2, 1) and (3, 1): token columns 4..7, rows 2..3. A pixel less and it touches the same.
-  const ImageRegion two_tiles = {
-      .x = 2 * kTile + 1, .y = kTile + 1, .width = 2 * kTile - 2, .height = kTile - 2};
-  const ImageRegion everything = {.width = 1e9, .height = 1e9};
-  const ImageRegion corner = {.x = -5, .y = -5, .width = 6, .height = 6};
-  Request request = ask({.budget = 80, .block = 32});
-  request.regions = {two_tiles, everything, corner};
-  BlockTrace last;
-  RequestCallbacks callbacks;
-  callbacks.on_block_kept = [&](const BlockTrace& trace) { last = trace; };
-  const Usage usage = engine().run(request, callbacks).usage;
-  ASSERT_EQ(usage.regions.size(), 3U);
-  EXPECT_EQ(usage.regions[0].tokens, 8);
-  EXPECT_EQ(usage.regions[1].tokens, 4 * kCols * kRows);
-  EXPECT_EQ(usage.regions[2].tokens, 1);
-  // Tiles follow one another in reading order; what is before the picture is known from the text
-  // behind it, which is kept to its end.
-  const auto n_behind = static_cast<int32_t>(usage.prompt_tokens) - kVisualTokens;
-  int32_t first = 0;
-  for (; first <= n_behind; ++first) {
-    int64_t n = 0;
-    for (const auto& tokens : last.tokens) {
-      n += std::count_if(tokens.begin(), tokens.end(),
-                         [&](int32_t p) { return p >= first && p < first + 4 * kCols * kRows; });
-    }
-    int64_t want = 0;
-    for (const int32_t kept : usage.regions[1].tokens_kept) want += kept;
-    if (n == want) break;
-  }
-  ASSERT_LE(first, n_behind) << "no place of the picture explains the counts";
-  for (int il = 0; il < 4; ++il) {
-    for (int head = 0; head < 2; ++head) {
-      const auto pair = static_cast<size_t>(il * 2 + head);
-      const std::vector<int32_t>& tokens = last.tokens[pair];
-      const auto n_in = [&](int tile, int n_tiles) {
-        const int32_t begin = first + tile * kTokensPerTile;
-        return std::count_if(tokens.begin(), tokens.end(), [&](int32_t p) {
-          return p >= begin && p < begin + n_tiles * kTokensPerTile;
-        });
-      };
-      EXPECT_EQ(usage.regions[0].tokens_kept[pair], n_in(kCols + 2, 2)) << pair;
-      EXPECT_EQ(usage.regions[1].tokens_kept[pair], n_in(0, kCols * kRows)) << pair;
-    }
-  }
-}
-
-TEST_F(EngineTest, RegionsOutsideThePictureAreRefused) {
-  for (const ImageRegion& region :
-       {ImageRegion{.image = 1, .width = 1, .height = 1}, ImageRegion{.image = -1, .width = 1},
-        ImageRegion{.width = 0, .height = 1}, ImageRegion{.x = 1e6, .width = 1, .height = 1},
-        ImageRegion{.x = std::nan(""), .width = 1, .height = 1}}) {
-    Request request = ask();
-    request.regions = {region};
-    EXPECT_EQ(error_of(request).code(), ErrorCode::kInvalidArgument);
-  }
-}
-
-TEST_F(EngineTest, ContinuationsDoNotChangeTheAnswer) {
-  for (const KvOptions& kv :
-       {KvOptions{}, KvOptions{.budget = 80, .block = 32},
-        KvOptions{.budget = 150, .strict = true, .bulk = false, .block = 32}}) {
-    Request request = ask(kv);
-    const std::string want = answer_to(request);
-    request.continuations = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "12345"};
-    const Answer answer = engine().run(request);
-    EXPECT_EQ(answer.text, want);
-    ASSERT_EQ(answer.continuations.size(), 11U);
-    EXPECT_EQ(answer.continuations[10].n_tokens, 5);
-    // Greedy decoding began with the likeliest.
-    const auto likeliest =
-        std::max_element(answer.continuations.begin(), answer.continuations.end() - 1,
-                         [](const auto& a, const auto& b) { return a.log_prob < b.log_prob; });
-    EXPECT_EQ(std::to_string(likeliest - answer.continuations.begin()), want);
-  }
-}
-
-TEST_F(EngineTest, ContinuationsNeedTextAndRoom) {
-  Request request = ask();
-  request.continuations = {"1", ""};
-  EXPECT_EQ(error_of(request).code(), ErrorCode::kInvalidArgument);
-  request.continuations = {std::string(5000, '1')};
-  EXPECT_EQ(error_of(request).code(), ErrorCode::kInvalidArgument);
-  request = ask({.budget = 80, .block = 16});
-  request.continuations = {std::string(100, '1')};
-  const Error error = error_of(request);
-  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-  EXPECT_THAT(error.what(), HasSubstr("--block"));
-}
-
-TEST_F(EngineTest, TheEmbeddingCacheChangesNoAnswer) {
-  EngineOptions options;
-  options.model_path = model_file("pico-internvl-text.gguf");
-  options.mmproj_path = model_file("pico-internvl-mmproj.gguf");
-  options.n_threads = 1;
-  options.embedding_cache_bytes = 1 << 20;
-  Engine caching = Engine::open(options);
-  const Answer first = caching.run(ask({.budget = 80, .block = 32}));
-  EXPECT_EQ(first.usage.encoded_tiles, kCols * kRows + 1);
-  // Another budget and block: units are asked for in other pieces.
-  for (const KvOptions& kv : {KvOptions{.budget = 80, .block = 32}, KvOptions{.block = 3}}) {
-    const Answer again = caching.run(ask(kv));
-    EXPECT_EQ(again.usage.encoded_tiles, 0);
-    EXPECT_EQ(again.text, answer_to(ask(kv)));
-  }
-  Request smaller = ask();
-  smaller.image.max_visual_tokens = 60;
-  EXPECT_GT(caching.run(smaller).usage.encoded_tiles, 0);
-  options.embedding_cache_bytes = -1;
-  EXPECT_THROW(Engine::open(options), Error);
-}
-
-// A text model of each architecture, alone: llama.cpp's answer, also when the prompt is compressed
-// to a budget that holds it.
-TEST(EngineText, AnswersAsLlamaCppDoes) {
-  for (const std::string arch : {"llama", "qwen2", "qwen2vl", "qwen3"}) {
-    SCOPED_TRACE(arch);
-    const test::TempDir dir;
-    // llama.cpp does not read the epsilon of qwen2vl's norms (tests/graph/decoder_test.cc).
-    test::write_tiny_text({.arch = arch, .n_layer = 2, .rms_eps = 1e-30F, .qk_gain = 1.5F},
-                          dir.file("text.gguf"));
-    EngineOptions options;
-    options.model_path = dir.file("text.gguf");
-    options.n_threads = 1;
-    Engine text_engine = Engine::open(options);
-    Request request;
-    request.messages = {{"user", {TextPart{"What number is on the cat?"}}}};
-    request.max_new_tokens = 12;
-    const Answer answer = text_engine.run(request);
-
-    test::LlamaOracle oracle(dir.file("text.gguf"));
-    oracle.decode(
-        oracle.tokenize("<|im_start|>user\nWhat number is on the cat?<|im_end|>\n"
-                        "<|im_start|>assistant\n",
-                        /*add_special=*/false, /*parse_special=*/true));
-    std::vector<int32_t> want = oracle.greedy(12);
-    const auto end = std::find_if(want.begin(), want.end(), [&](int32_t token) {
-      return llama_vocab_is_eog(oracle.vocab(), token);
-    });
-    want.erase(end, want.end());
-    const model::Vocab vocab(oracle.vocab());
-    Utf8Stream stream;
-    std::string want_text;
-    for (const int32_t token : want) want_text += stream.push(vocab.piece(token));
-    EXPECT_EQ(answer.text, want_text + stream.flush());
-    EXPECT_EQ(answer.usage.decode_tokens,
-              static_cast<int64_t>(std::min<size_t>(want.size() + 1, 12)));
-    request.kv = {.budget = 200, .block = 7};
-    EXPECT_EQ(text_engine.run(request).text, answer.text);
-  }
 }
 
 TEST_F(EngineTest, StrictModeNeedsNoRoomForABlock) {

@@ -13,7 +13,7 @@ import vocabulary as V
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-def _gguf():
+def gguf_module():
     """The gguf package: an installed one, or that of the pinned llama.cpp."""
     try:
         import gguf
@@ -62,32 +62,7 @@ def _tower_names():
     return names
 
 
-def _add_tensors(writer, names, state):
-    for name, (ours, keep_f32) in names.items():
-        values = state[ours].detach().cpu().numpy()
-        if name == "v.patch_embd.weight":
-            values = values.reshape(T.WIDTH, 3, T.PATCH, T.PATCH)
-        writer.add_tensor(name, np.ascontiguousarray(values, np.float32 if keep_f32 else np.float16))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def write_decoder(path, decoder):
-    writer = _gguf().GGUFWriter(str(path), "qwen3")
-    writer.add_name("plateau-pico-internvl")
-    writer.add_license("MIT")
-    writer.add_context_length(32768)
-    writer.add_embedding_length(D.N_EMBD)
-    writer.add_block_count(D.N_LAYER)
-    writer.add_feed_forward_length(D.N_FF)
-    writer.add_head_count(D.N_HEAD)
-    writer.add_head_count_kv(D.N_HEAD_KV)
-    writer.add_rope_freq_base(D.ROPE_BASE)
-    writer.add_layer_norm_rms_eps(D.RMS_EPS)
-    writer.add_key_length(D.HEAD_DIM)
-    writer.add_value_length(D.HEAD_DIM)
+def add_tokenizer(writer):
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(V.TOKENS)
@@ -100,12 +75,45 @@ def write_decoder(path, decoder):
     writer.add_pad_token_id(V.EOT)
     writer.add_add_bos_token(False)
     writer.add_chat_template(CHAT_TEMPLATE)
+
+
+def finish(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add_tensors(writer, names, state):
+    for name, (ours, keep_f32) in names.items():
+        values = state[ours].detach().cpu().numpy()
+        if name == "v.patch_embd.weight":
+            values = values.reshape(T.WIDTH, 3, T.PATCH, T.PATCH)
+        writer.add_tensor(name, np.ascontiguousarray(values, np.float32 if keep_f32 else np.float16))
+    finish(writer)
+
+
+def write_decoder(path, decoder):
+    writer = gguf_module().GGUFWriter(str(path), "qwen3")
+    writer.add_name("plateau-pico-internvl")
+    writer.add_license("MIT")
+    writer.add_context_length(32768)
+    writer.add_embedding_length(D.N_EMBD)
+    writer.add_block_count(D.N_LAYER)
+    writer.add_feed_forward_length(D.N_FF)
+    writer.add_head_count(D.N_HEAD)
+    writer.add_head_count_kv(D.N_HEAD_KV)
+    writer.add_rope_freq_base(D.ROPE_BASE)
+    writer.add_layer_norm_rms_eps(D.RMS_EPS)
+    writer.add_key_length(D.HEAD_DIM)
+    writer.add_value_length(D.HEAD_DIM)
+    add_tokenizer(writer)
     _add_tensors(writer, _decoder_names(), decoder.state_dict())
 
 
 def write_tower(path, tower, class_token_last=False):
     """class_token_last: the table of positions in the order that llama.cpp's graph puts its tokens."""
-    writer = _gguf().GGUFWriter(str(path), "clip")
+    writer = gguf_module().GGUFWriter(str(path), "clip")
     writer.add_name("plateau-pico-internvl")
     writer.add_string("general.type", "mmproj")
     writer.add_file_type(1)
@@ -130,7 +138,7 @@ def write_tower(path, tower, class_token_last=False):
 
 
 def _tensors(path):
-    reader = _gguf().GGUFReader(str(path))
+    reader = gguf_module().GGUFReader(str(path))
     return reader, {t.name: torch.from_numpy(np.array(t.data, np.float32)) for t in reader.tensors}
 
 

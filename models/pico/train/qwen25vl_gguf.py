@@ -2,8 +2,7 @@
 import numpy as np
 
 import qwen25vl as Q
-import vocabulary as V
-from gguf_io import CHAT_TEMPLATE, _gguf
+from gguf_io import add_tokenizer, finish, gguf_module
 from tower import MEAN, STD
 
 
@@ -15,15 +14,8 @@ def _f32(values):
     return np.ascontiguousarray(values.detach().cpu().numpy(), np.float32)
 
 
-def _finish(writer):
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
 def write_decoder(path, decoder):
-    writer = _gguf().GGUFWriter(str(path), "qwen2vl")
+    writer = gguf_module().GGUFWriter(str(path), "qwen2vl")
     writer.add_name("plateau-pico-qwen2.5vl")
     writer.add_license("MIT")
     writer.add_context_length(32768)
@@ -35,18 +27,7 @@ def write_decoder(path, decoder):
     writer.add_rope_freq_base(Q.ROPE_BASE)
     writer.add_rope_dimension_sections([*Q.SECTIONS, 0])
     writer.add_layer_norm_rms_eps(Q.RMS_EPS)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("qwen2")
-    writer.add_token_list(V.TOKENS)
-    normal, control, unused = 1, 3, 5
-    writer.add_token_types([control if token in V.SPECIAL else unused if i >= V.N_USED else normal
-                            for i, token in enumerate(V.TOKENS)])
-    writer.add_token_merges([" ".join(pair) for pair in V.MERGES])
-    writer.add_eos_token_id(V.IM_END)
-    writer.add_bos_token_id(V.EOT)
-    writer.add_pad_token_id(V.EOT)
-    writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
+    add_tokenizer(writer)
     writer.add_tensor("token_embd.weight", _f16(decoder.token_embd.weight))
     writer.add_tensor("output_norm.weight", _f32(decoder.output_norm.weight))
     writer.add_tensor("output.weight", _f16(decoder.output.weight))
@@ -55,11 +36,11 @@ def write_decoder(path, decoder):
             writer.add_tensor(f"blk.{i}.{name}.weight", (_f32 if name.endswith("norm") else _f16)(part.weight))
             if getattr(part, "bias", None) is not None:
                 writer.add_tensor(f"blk.{i}.{name}.bias", _f32(part.bias))
-    _finish(writer)
+    finish(writer)
 
 
 def write_tower(path, tower):
-    writer = _gguf().GGUFWriter(str(path), "clip")
+    writer = gguf_module().GGUFWriter(str(path), "clip")
     writer.add_name("plateau-pico-qwen2.5vl")
     writer.add_string("general.type", "mmproj")
     writer.add_file_type(1)
@@ -87,4 +68,4 @@ def write_tower(path, tower):
     for number, part in (("0", tower.up), ("2", tower.down)):
         writer.add_tensor(f"mm.{number}.weight", _f16(part.weight))
         writer.add_tensor(f"mm.{number}.bias", _f32(part.bias))
-    _finish(writer)
+    finish(writer)
