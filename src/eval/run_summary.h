@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "eval/run_record.h"
 #include "base/statistics.h"
+#include "eval/run_record.h"
 
 namespace plateau::eval {
 
