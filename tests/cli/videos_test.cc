@@ -6,6 +6,7 @@
 
 #include "cli/plateau_process.h"
 #include "support/film_writer.h"
+#include "support/memory_figures.h"
 #include "support/synth.h"
 
 namespace plateau::cli::testing {
@@ -15,12 +16,6 @@ using test::FilmSpec;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsOurs = false;
-#else
-constexpr bool kMemoryIsOurs = true;
-#endif
 
 std::string write_clock(const TempDir& dir, const std::string& name, int64_t n_frames,
                         FilmSpec spec = {}) {
@@ -229,12 +224,12 @@ void expect_flat(const std::vector<std::string>& pair) {
 }
 
 TEST(VideoMemory, AnHourIsAsAMinute) {
-  if (!kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
+  if (!test::kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
   expect_flat({"-m", pico_text(), "--mmproj", pico_mmproj()});
 }
 
 TEST(VideoMemory, AnHourIsAsAMinuteInPairsOfFrames) {
-  if (!kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
+  if (!test::kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
   const TempDir dir;
   test::write_tiny_text({.arch = "qwen2vl"}, dir.file("text.gguf"));
   test::write_tiny_qwen_vision({}, dir.file("mmproj.gguf"));

@@ -7,6 +7,7 @@
 
 #include "media/fixtures.h"
 #include "media/image.h"
+#include "support/memory_figures.h"
 
 namespace plateau::media {
 namespace {
@@ -14,18 +15,6 @@ namespace {
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::TempDir;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsOurs = false;  // freed memory stays in AddressSanitizer's quarantine
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool kMemoryIsOurs = false;
-#else
-constexpr bool kMemoryIsOurs = true;
-#endif
-#else
-constexpr bool kMemoryIsOurs = true;
-#endif
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr auto kHeaderTime = std::chrono::milliseconds(100);
@@ -59,7 +48,7 @@ void expect_refused_from_header(const std::string& path, const ImageLimits& limi
               ErrorCode::kResourceExhausted);
   });
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2 * kHeaderTime);
-  if (kMemoryIsOurs) {
+  if (test::kMemoryIsOurs) {
     EXPECT_LT(growth, 32 * kMiB);
   }
 }
@@ -116,7 +105,7 @@ TEST(Bombs, OneColourPngOverALoweredCap) {
 }
 
 TEST(Memory, DoesNotGrowWithThePicture) {
-  if (!kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
+  if (!test::kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
   const TempDir dir;
   warm_up(dir);
   TileGrid grid;

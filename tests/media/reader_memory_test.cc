@@ -5,15 +5,10 @@
 
 #include "base/memory.h"
 #include "media/fixtures.h"
+#include "support/memory_figures.h"
 
 namespace plateau::media::testing {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsOurs = false;
-#else
-constexpr bool kMemoryIsOurs = true;
-#endif
 
 struct Case {
   const char* name;
@@ -25,7 +20,7 @@ struct Case {
 class ReaderMemory : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ReaderMemory, StaysBelowTheEstimate) {
-  if (!kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
+  if (!test::kMemoryIsOurs) GTEST_SKIP() << "memory is the sanitizer's";
   mallopt(M_MMAP_THRESHOLD, 256 << 10);  // as the program does: freed buffers leave the process
   const TempDir dir;
   const std::string path = dir.file("picture");

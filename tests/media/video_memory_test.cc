@@ -7,21 +7,17 @@
 
 #include "base/memory.h"
 #include "media/video_fixtures.h"
+#include "support/memory_figures.h"
 
 namespace plateau::media {
 namespace {
 
 using test::FilmSpec;
+using test::kMemoryIsOurs;
 using testing::read_film;
 using testing::ReadFilm;
 using testing::TempDir;
 using testing::write_clock;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsOurs = false;
-#else
-constexpr bool kMemoryIsOurs = true;
-#endif
 
 struct Peak {
   int64_t before = 0;  // RssAnon
