@@ -34,7 +34,8 @@ void warm_up(const BenchPoint& point, engine::LoadedModel& loaded,
 
 /// Embeddings of the prompt's text: [n_embd, n_text_tokens].
 std::vector<float> text_rows(const engine::PromptPlan& prompt, const engine::LoadedModel& loaded) {
-  engine::Sequence sequence(loaded.language_model, loaded.backends, {.n_arena = 1}, {});
+  const kv::TokenList no_tokens({});
+  engine::Sequence sequence(loaded.language_model, loaded.backends, {.n_arena = 1}, no_tokens);
   std::vector<float> rows;
   for (const engine::Piece& piece : prompt.pieces()) {
     if (piece.kind == engine::PieceKind::kVisual) continue;

@@ -33,13 +33,14 @@ PlateauRun run_plateau(const BenchPoint& point, engine::LoadedModel& loaded,
   const Stopwatch watch;
   engine::RequestPlan plan = plan_point(point, loaded);
   const model::ModelConfig& config = loaded.language_model.config();
+  const engine::PromptTokens tokens(plan.prompt, plan.protection);
   engine::Sequence sequence(loaded.language_model, loaded.backends,
                             {.n_arena = plan.budget.n_arena,
                              .cache_type_k = loaded.options.cache_type_k,
                              .cache_type_v = loaded.options.cache_type_v,
                              .policy = plan.policy.get(),
                              .policy_options = point.request.kv.policy_options},
-                            std::move(plan.protection.info));
+                            tokens);
   const std::unique_ptr<BenchUnits> units = open_units(point, plan, loaded);
   if (plan.policy && plan.policy->needs_question()) {
     sequence.set_proxies(engine::question_rows(plan.prompt, sequence.runner(),

@@ -10,15 +10,15 @@ namespace {
 class Packer {
  public:
   Packer(const PromptPlan& prompt, const BlockOptions& options)
-      : prompt_(prompt), options_(options), n_block_(next_block_size()) {}
+      : pieces_(prompt.pieces()), options_(options), n_block_(next_block_size()) {}
 
   std::vector<BlockPlan> pack() {
-    const auto& pieces = prompt_.pieces();
-    for (int i = 0; i < static_cast<int>(pieces.size()); ++i) {
-      if (pieces[static_cast<size_t>(i)].kind == PieceKind::kVisual) {
-        add_visual(i);
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece piece = pieces_[i];
+      if (piece.kind == PieceKind::kVisual) {
+        add_visual(piece, i);
       } else {
-        add_text(i);
+        add_text(piece);
       }
     }
     close();
@@ -26,21 +26,20 @@ class Packer {
   }
 
  private:
-  const Piece& piece(int i) const { return prompt_.pieces()[static_cast<size_t>(i)]; }
-  int room() const { return n_block_ - n_tokens_; }
+  int room() const { return n_block_ - block_.n_tokens(); }
 
-  /// The limit of the block that starts after n_done_ tokens.
+  /// The limit of the block that starts where block_ ends.
   int next_block_size() const {
-    const int64_t left = std::min<int64_t>(options_.budget - n_done_, options_.n_bulk);
+    const int64_t left = std::min<int64_t>(options_.budget - block_.end, options_.n_bulk);
     return static_cast<int>(std::max<int64_t>(left, options_.n_block));
   }
 
-  void add_text(int i) {
-    const int n = piece(i).n_tokens();
+  void add_text(const Piece& piece) {
+    const int n = piece.n_tokens();
     for (int begin = 0; begin < n;) {
       if (room() == 0) close();
       const int end = std::min(n, begin + room());
-      append({i, begin, end});
+      append(end - begin, piece.binds_next && end - begin == n);
       begin = end;
     }
   }
@@ -51,32 +50,32 @@ class Packer {
   }
 
   /// Tokens of the frame whose first unit is piece i; 0 where another one is.
-  int64_t frame_tokens(int i) const {
-    if (i > 0 && same_frame(piece(i - 1), piece(i))) return 0;
-    int64_t n = 0;
-    for (int j = i; j < static_cast<int>(prompt_.pieces().size()); ++j) {
-      if (!same_frame(piece(i), piece(j))) break;
-      n += piece(j).n_tokens();
+  int64_t frame_tokens(const Piece& piece, size_t i) const {
+    if (i > 0 && same_frame(pieces_[i - 1], piece)) return 0;
+    int64_t n = piece.n_tokens();
+    for (size_t j = i + 1; j < pieces_.size(); ++j) {
+      const Piece next = pieces_[j];
+      if (!same_frame(piece, next)) break;
+      n += next.n_tokens();
     }
     return n;
   }
 
-  void add_visual(int i) {
-    const int n = piece(i).n_tokens();
+  void add_visual(const Piece& piece, size_t i) {
+    const int n = piece.n_tokens();
     if (options_.whole_frames) {
-      const int64_t n_frame = frame_tokens(i);
+      const int64_t n_frame = frame_tokens(piece, i);
       if (n_frame > room() && n_frame <= options_.n_block) {
         close_before_unit(static_cast<int>(n_frame));
       }
     }
     if (n > room() && n <= options_.n_block) close_before_unit(n);
     if (n <= room()) {
-      append({i, 0, n});
+      append(n);
       return;
     }
-    const int n_cols = piece(i).layout.n_grid_cols;
-    for (int begin = 0; begin < n;) {
-      const int left = n - begin;
+    const int n_cols = piece.layout.n_grid_cols;
+    for (int left = n; left > 0;) {
       int take = std::min(left, room());
       // Whole grid rows, as long as one fits an empty block.
       if (take < left && n_cols <= options_.n_block) take -= take % n_cols;
@@ -84,62 +83,61 @@ class Packer {
         close();
         continue;
       }
-      append({i, begin, begin + take});
-      begin += take;
+      append(take);
+      left -= take;
     }
   }
 
   /// Closes the block, but takes a binding piece at its end along into the next one.
   void close_before_unit(int n_unit) {
-    std::vector<PieceSlice> carried;
-    if (!current_.slices.empty()) {
-      const PieceSlice last = current_.slices.back();
-      const Piece& binding = piece(last.piece);
-      const bool whole = last.begin == 0 && last.end == binding.n_tokens();
-      if (binding.binds_next && whole && current_.slices.size() > 1 &&
-          last.n_tokens() + n_unit <= options_.n_block) {
-        current_.slices.pop_back();
-        carried.push_back(last);
-      }
-    }
+    const int n_carried =
+        n_binding_ < block_.n_tokens() && n_binding_ + n_unit <= options_.n_block ? n_binding_ : 0;
+    block_.end -= n_carried;
     close();
-    for (const PieceSlice& slice : carried) append(slice);
+    append(n_carried);
   }
 
-  void append(const PieceSlice& slice) {
-    current_.slices.push_back(slice);
-    n_tokens_ += slice.n_tokens();
-    PLATEAU_CHECK(n_tokens_ <= n_block_);
+  /// `binds_next`: a whole piece that must not be parted from what follows.
+  void append(int n, bool binds_next = false) {
+    block_.end += n;
+    n_binding_ = binds_next ? n : 0;
+    PLATEAU_CHECK(block_.n_tokens() <= n_block_);
   }
 
   void close() {
-    if (!current_.slices.empty()) blocks_.push_back(std::move(current_));
-    current_ = {};
-    n_done_ += n_tokens_;
-    n_tokens_ = 0;
+    if (block_.n_tokens() > 0) blocks_.push_back(block_);
+    block_.begin = block_.end;
+    n_binding_ = 0;
     n_block_ = next_block_size();
   }
 
-  const PromptPlan& prompt_;
+  const PromptPlan::Pieces pieces_;
   const BlockOptions options_;
-  int64_t n_done_ = 0;  // tokens in closed blocks
-  int n_block_;         // limit of the current block
+  BlockPlan block_;    // the current one
+  int n_block_;        // its limit
+  int n_binding_ = 0;  // tokens at its end that bind what follows
   std::vector<BlockPlan> blocks_;
-  BlockPlan current_;
-  int n_tokens_ = 0;
 };
 
 }  // namespace
 
-int BlockPlan::n_tokens() const {
-  int n = 0;
-  for (const PieceSlice& slice : slices) n += slice.n_tokens();
-  return n;
-}
-
 std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, const BlockOptions& options) {
   PLATEAU_CHECK(options.n_block >= 1);
   return Packer(prompt, options).pack();
+}
+
+std::vector<PieceSlice> slices_of(const PromptPlan& prompt, const BlockPlan& block) {
+  std::vector<PieceSlice> slices;
+  if (block.n_tokens() == 0) return slices;
+  size_t i = prompt.piece_of(block.begin);
+  for (int64_t token = block.begin; token < block.end; ++i) {
+    const Piece piece = prompt.pieces()[i];
+    const int64_t end = std::min(block.end, piece.first_token + piece.n_tokens());
+    slices.push_back({i, static_cast<int>(token - piece.first_token),
+                      static_cast<int>(end - piece.first_token)});
+    token = end;
+  }
+  return slices;
 }
 
 }  // namespace plateau::engine

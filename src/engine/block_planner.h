@@ -9,20 +9,25 @@
 
 namespace plateau::engine {
 
+/// Tokens [begin, end) of the prompt.
+struct BlockPlan {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int n_tokens() const { return static_cast<int>(end - begin); }
+};
+
 /// Tokens [begin, end) of one piece.
 struct PieceSlice {
-  int piece = 0;
+  size_t piece = 0;  // its index
   int begin = 0;
   int end = 0;
 
   int n_tokens() const { return end - begin; }
 };
 
-struct BlockPlan {
-  std::vector<PieceSlice> slices;
-
-  int n_tokens() const;
-};
+/// What a block is made of, in order.
+std::vector<PieceSlice> slices_of(const PromptPlan& prompt, const BlockPlan& block);
 
 struct BlockOptions {
   int n_block = 1024;  // b: the largest block, in tokens

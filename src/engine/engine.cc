@@ -55,13 +55,14 @@ Answer run_request(const Request& request, const RequestCallbacks& callbacks,
   model::Sampler sampler(request.sampling);
   engine::RequestPlan plan = engine::plan_request(request, loaded);
   const int n_encoded_at_once = plan.images.empty() ? 1 : loaded.encoder_batch();
+  const engine::PromptTokens tokens(plan.prompt, plan.protection);
   engine::Sequence sequence(loaded.language_model, loaded.backends,
                             {.n_arena = plan.budget.n_arena,
                              .cache_type_k = loaded.options.cache_type_k,
                              .cache_type_v = loaded.options.cache_type_v,
                              .policy = plan.policy.get(),
                              .policy_options = request.kv.policy_options},
-                            std::move(plan.protection.info));
+                            tokens);
   Answer answer;
   Usage& usage = answer.usage;
   usage = engine::planned_usage(request, plan, loaded);

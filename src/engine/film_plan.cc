@@ -145,32 +145,23 @@ FilmPlan plan_film(const VideoPart& part, const VideoOptions& options,
 }
 
 VisualLayout timed_layout(const FilmPlan& film, const VisualLayout& slice) {
-  VisualLayout layout;
+  VisualLayout layout = slice;
   const int n_slices = film.n_slices();
-  layout.units.reserve(static_cast<size_t>(n_slices) * slice.units.size());
+  layout.slice_t.reserve(static_cast<size_t>(n_slices));
   for (int i = 0; i < n_slices; ++i) {
-    const int t =
-        static_cast<int>(std::min(std::floor(film.slice_s(i) * kTokensPerSecond + kRounding), 1e9));
-    for (UnitLayout unit : slice.units) {
-      unit.plane = i;
-      unit.t = t;
-      layout.units.push_back(unit);
-    }
+    layout.slice_t.push_back(static_cast<int32_t>(
+        std::min(std::floor(film.slice_s(i) * kTokensPerSecond + kRounding), 1e9)));
   }
   return layout;
 }
 
 VisualLayout numbered_layout(const FilmPlan& film, const VisualLayout& slice) {
   PLATEAU_CHECK(slice.units.size() == 1);
-  VisualLayout layout;
+  VisualLayout layout = slice;
   const int n_slices = film.n_slices();
-  layout.units.reserve(static_cast<size_t>(n_slices));
-  layout.labels.reserve(static_cast<size_t>(n_slices));
+  layout.slice_labels.reserve(static_cast<size_t>(n_slices));
   for (int i = 0; i < n_slices; ++i) {
-    layout.labels.push_back({i, fmt::format("{}Frame{}: ", i == 0 ? "" : "\n", i + 1)});
-    UnitLayout unit = slice.units.front();
-    unit.plane = i;
-    layout.units.push_back(unit);
+    layout.slice_labels.push_back(fmt::format("{}Frame{}: ", i == 0 ? "" : "\n", i + 1));
   }
   return layout;
 }

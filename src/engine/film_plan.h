@@ -57,8 +57,8 @@ FilmPlan plan_film(const VideoPart& part, const VideoOptions& options,
 /// Errors: kInvalidArgument naming the option. What depends on the film is left to plan_film().
 void check_video_options(const VideoOptions& options);
 
-/// Slices of `slice`, one after the other. Qwen2.5-VL: each on a plane of its own, its t in steps
-/// of 1 / kTokensPerSecond seconds, rounded down.
+/// Slices of `slice`, one after the other. Qwen2.5-VL: t in steps of 1 / kTokensPerSecond seconds,
+/// rounded down.
 VisualLayout timed_layout(const FilmPlan& film, const VisualLayout& slice);
 /// InternVL: "Frame1: " before the first frame, and so on, each in markers of its own.
 VisualLayout numbered_layout(const FilmPlan& film, const VisualLayout& slice);

@@ -164,17 +164,19 @@ class MemoryPlanner {
   /// What the engine itself keeps in vectors.
   int64_t host_bytes() const {
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
-    const int64_t n_tokens = plan_.prompt.n_tokens() + request_.max_new_tokens;
     const int64_t n_heads = int64_t{config().n_layer} * config().n_head_kv;
     const bool has_proxies = plan_.policy && plan_.policy->needs_question();
     int64_t bytes = 0;
-    bytes += n_tokens * static_cast<int64_t>(sizeof(kv::TokenInfo) + sizeof(model::Token));
-    bytes += piece_bytes();
+    bytes += table_bytes() + film_list_bytes();
     bytes += n_heads * n_slot_ * static_cast<int64_t>(sizeof(int32_t));  // slot map
     bytes += (has_proxies ? 2 : 1) * int64_t{n_rows_} * config().n_embd * kFloat;
     bytes += int64_t{n_rows_} * n_attended_ * static_cast<int64_t>(sizeof(ggml_fp16_t));  // mask
-    if (plan_.policy) bytes += 2 * n_heads * n_attended_ * kFloat;  // signals and scores
-    bytes += int64_t{4} * config().n_vocab * kFloat;                // logits and candidates
+    if (plan_.policy) {
+      bytes += 2 * n_heads * n_attended_ * kFloat;  // signals and scores
+      bytes += int64_t{config().n_head_kv} * n_attended_ *
+               static_cast<int64_t>(sizeof(kv::TokenInfo));  // one layer's
+    }
+    bytes += int64_t{4} * config().n_vocab * kFloat;  // logits and candidates
     if (loaded_.encoder && !plan_.images.empty() && loaded_.encoder->config().is_internvl()) {
       bytes += loaded_.encoder->host_bytes(largest_batch());
       bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
@@ -182,29 +184,18 @@ class MemoryPlanner {
     return bytes;
   }
 
-  /// What the process holds of the plan now, and host_bytes() counts: its tables, without what they
-  /// point to.
+  /// The prompt and its blocks, which the process holds already while it plans.
   int64_t table_bytes() const {
-    return static_cast<int64_t>(plan_.protection.info.size() * sizeof(kv::TokenInfo) +
-                                plan_.prompt.pieces().size() * sizeof(Piece));
+    return plan_.prompt.n_bytes() +
+           static_cast<int64_t>(plan_.blocks.capacity() * sizeof(BlockPlan) +
+                                plan_.budget.steps.capacity() * sizeof(kv::BlockStep));
   }
 
-  /// Pieces, their text, and the blocks that they are cut into; of a long film, most of the layout.
-  int64_t piece_bytes() const {
-    constexpr int64_t kAllocation = 32;  // the least that a vector takes from the heap
+  int64_t film_list_bytes() const {
+    constexpr int64_t kAllocation = 32;  // the least that a string takes from the heap
     int64_t bytes = 0;
-    for (const Piece& piece : plan_.prompt.pieces()) {
-      const auto n_text = static_cast<int64_t>(piece.tokens.capacity() * sizeof(model::Token));
-      bytes += static_cast<int64_t>(sizeof(Piece)) + (n_text > 0 ? n_text + kAllocation : 0);
-    }
-    for (const BlockPlan& block : plan_.blocks) {
-      bytes +=
-          static_cast<int64_t>(sizeof(BlockPlan) + block.slices.capacity() * sizeof(PieceSlice)) +
-          kAllocation;
-    }
     for (const PlannedImage& image : plan_.images) {
       if (!image.film) continue;
-      bytes += image.n_units() * static_cast<int64_t>(sizeof(UnitLayout) + sizeof(UnitLabel));
       for (const media::ListedFrame& frame : image.film->listed) {
         bytes += static_cast<int64_t>(sizeof(frame) + frame.path.capacity()) + kAllocation;
       }

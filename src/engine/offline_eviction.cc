@@ -218,7 +218,10 @@ class BlockLoop {
     layer.n_head_kv = shape_.n_head_kv;
     layer.n_held = static_cast<int>(held_.front().size());
     layer.tokens.assign(held_.begin(), held_.end());
-    layer.info = info_;
+    for (const std::vector<int32_t>& tokens : held_) {
+      std::vector<kv::TokenInfo>& info = layer.info.emplace_back();
+      for (const int32_t token : tokens) info.push_back(info_[static_cast<size_t>(token)]);
+    }
     scores_ = kv::score_layer(policy_, source_.compute(held_), layer);
     check_overflow(in_, scores_);
   }

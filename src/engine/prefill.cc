@@ -13,8 +13,8 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
               UnitSource* visuals) {
   Rows rows;
   std::vector<kv::Position> positions;
-  for (const PieceSlice& slice : block.slices) {
-    const Piece& piece = prompt.pieces()[static_cast<size_t>(slice.piece)];
+  for (const PieceSlice& slice : slices_of(prompt, block)) {
+    const Piece piece = prompt.pieces()[slice.piece];
     const auto begin = static_cast<size_t>(slice.begin);
     const auto n = static_cast<size_t>(slice.n_tokens());
     positions.clear();
@@ -25,7 +25,7 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
       const size_t n_embd = unit.size() / static_cast<size_t>(piece.n_tokens());
       rows.append(unit.subspan(begin * n_embd, n * n_embd), positions);
     } else {
-      rows.append(runner.embed(std::span(piece.tokens).subspan(begin, n)), positions);
+      rows.append(runner.embed(piece.tokens.subspan(begin, n)), positions);
     }
   }
   return rows;
@@ -36,11 +36,12 @@ Rows assemble(const PromptPlan& prompt, const BlockPlan& block, const graph::Blo
 Rows question_rows(const PromptPlan& prompt, const graph::BlockRunner& runner, int n_window) {
   std::vector<model::Token> tokens;
   std::vector<kv::Position> positions;
-  for (auto piece = prompt.pieces().rbegin(); piece != prompt.pieces().rend(); ++piece) {
-    if (piece->kind == PieceKind::kVisual) break;
-    for (int i = piece->n_tokens() - 1; i >= 0 && static_cast<int>(tokens.size()) < n_window; --i) {
-      tokens.push_back(piece->tokens[static_cast<size_t>(i)]);
-      positions.push_back(prompt.position(*piece, i));
+  for (size_t i = prompt.pieces().size(); i > 0; --i) {
+    const Piece piece = prompt.pieces()[i - 1];
+    if (piece.kind == PieceKind::kVisual) break;
+    for (int j = piece.n_tokens() - 1; j >= 0 && static_cast<int>(tokens.size()) < n_window; --j) {
+      tokens.push_back(piece.tokens[static_cast<size_t>(j)]);
+      positions.push_back(prompt.position(piece, j));
     }
   }
   std::reverse(tokens.begin(), tokens.end());

@@ -113,22 +113,18 @@ void add_medium(const VisualLayout& layout, model::Token begin, model::Token end
 /// A film as a row of pictures, each with its label and in markers of its own.
 void add_labelled_medium(const VisualLayout& layout, model::Token begin, model::Token end,
                          const model::Vocab& vocab, PromptPlan& plan) {
-  PLATEAU_CHECK(layout.labels.front().unit == 0);
-  plan.begin_medium();
-  const std::span<const UnitLayout> units(layout.units);
-  for (size_t i = 0; i < layout.labels.size(); ++i) {
-    const auto first = static_cast<size_t>(layout.labels[i].unit);
-    const size_t last = i + 1 < layout.labels.size()
-                            ? static_cast<size_t>(layout.labels[i + 1].unit)
-                            : units.size();
-    PLATEAU_CHECK(first < last && last <= units.size());
-    std::vector<model::Token> tokens =
-        vocab.tokenize(layout.labels[i].text, /*parse_special=*/false);
-    tokens.push_back(begin);
-    plan.add_label(std::move(tokens), /*binds_next=*/true);
-    plan.add_units(units.subspan(first, last - first));
-    plan.add_label({end}, /*binds_next=*/false);
+  SliceText text;
+  text.close = end;
+  text.ends.reserve(layout.slice_labels.size());
+  for (const std::string& label : layout.slice_labels) {
+    const std::vector<model::Token> tokens = vocab.tokenize(label, /*parse_special=*/false);
+    text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
+    text.tokens.push_back(begin);
+    text.ends.push_back(static_cast<uint32_t>(text.tokens.size()));
   }
+  text.tokens.shrink_to_fit();
+  plan.begin_medium();
+  plan.add_labelled_slices(layout.units, std::move(text));
 }
 
 /// Templates and tokenizers know no other encoding.
@@ -171,9 +167,7 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
 
   PromptPlan plan(options.positions);
   size_t n_pieces = segments.size() + 2 * media.size();
-  for (const VisualLayout& layout : media) {
-    n_pieces += layout.units.size() + 2 * layout.labels.size();
-  }
+  for (const VisualLayout& layout : media) n_pieces += layout.units.size();
   plan.reserve(n_pieces);
   std::vector<bool> placed(media.size(), false);
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -182,14 +176,14 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
       const auto bos = vocab.leading_bos();
       if (bos && (tokens.empty() || tokens.front() != *bos)) tokens.insert(tokens.begin(), *bos);
     }
-    plan.add_text(std::move(tokens));
+    plan.add_text(tokens);
     if (segments[i].medium < 0) continue;
     const auto medium = static_cast<size_t>(segments[i].medium);
     PLATEAU_CHECK(medium < media.size());
     placed[medium] = true;
     const model::Token begin = require_special(vocab, options.markers.begin);
     const model::Token end = require_special(vocab, options.markers.end);
-    if (media[medium].labels.empty()) {
+    if (media[medium].slice_labels.empty()) {
       add_medium(media[medium], begin, end, plan);
     } else {
       add_labelled_medium(media[medium], begin, end, vocab, plan);

@@ -5,44 +5,48 @@
 namespace plateau::engine {
 namespace {
 
-kv::TokenInfo describe(const PromptPlan& prompt, const Piece& piece, int index) {
-  kv::TokenInfo info;
-  info.position = prompt.position(piece, index);
-  if (piece.kind == PieceKind::kVisual) {
-    const UnitLayout& unit = piece.layout;
-    info.medium = piece.medium;
-    info.plane = unit.plane;
-    info.h = unit.grid_h0 + index / unit.n_grid_cols;
-    info.w = unit.grid_w0 + index % unit.n_grid_cols;
+int64_t count_text(const PromptPlan& prompt) {
+  int64_t n = 0;
+  for (const Piece& piece : prompt.pieces()) {
+    if (piece.kind == PieceKind::kText) n += piece.n_tokens();
   }
-  return info;
+  return n;
+}
+
+/// The token that has `n` of text before it.
+int64_t text_token(const PromptPlan& prompt, int64_t n) {
+  for (const Piece& piece : prompt.pieces()) {
+    if (piece.kind != PieceKind::kText) continue;
+    if (n < piece.n_tokens()) return piece.first_token + n;
+    n -= piece.n_tokens();
+  }
+  return prompt.n_tokens();
+}
+
+int count_protected(const PromptPlan& prompt, const Protection& protection) {
+  int64_t n = 0;
+  for (const Piece& piece : prompt.pieces()) {
+    const int64_t end = piece.first_token + piece.n_tokens();
+    int64_t first = piece.first_token;
+    for (; first < std::min<int64_t>(end, kSinks); ++first) n += 1;
+    if (piece.kind == PieceKind::kText) first = std::max(first, protection.first_kept_text);
+    if (piece.kind == PieceKind::kText || piece.kind == PieceKind::kMarker) {
+      n += std::max<int64_t>(0, end - first);
+    }
+  }
+  return static_cast<int>(n);
 }
 
 }  // namespace
 
-Protection protect(const PromptPlan& prompt, int budget, int n_window, int n_generated) {
+Protection protect(const PromptPlan& prompt, int budget, int n_window) {
   Protection result;
-  result.info.reserve(static_cast<size_t>(prompt.n_tokens() + n_generated));
-  int64_t n_text = 0;
-  for (const Piece& piece : prompt.pieces()) {
-    if (piece.kind == PieceKind::kText) n_text += piece.n_tokens();
-  }
+  if (budget == 0) return result;
+  result.is_needed = true;
   const int64_t limit = std::max<int64_t>(budget / 2, n_window);
-  result.n_evictable_text = budget == 0 ? 0 : std::max<int64_t>(0, n_text - limit);
-
-  int64_t n_text_seen = 0;
-  for (const Piece& piece : prompt.pieces()) {
-    for (int i = 0; i < piece.n_tokens(); ++i) {
-      kv::TokenInfo info = describe(prompt, piece, i);
-      const bool is_sink = result.info.size() < static_cast<size_t>(kSinks);
-      const bool is_kept_text =
-          piece.kind == PieceKind::kText && ++n_text_seen > result.n_evictable_text;
-      info.is_protected =
-          budget > 0 && (is_sink || is_kept_text || piece.kind == PieceKind::kMarker);
-      result.n_protected += info.is_protected ? 1 : 0;
-      result.info.push_back(info);
-    }
-  }
+  result.n_evictable_text = std::max<int64_t>(0, count_text(prompt) - limit);
+  result.first_kept_text = text_token(prompt, result.n_evictable_text);
+  result.n_protected = count_protected(prompt, result);
   return result;
 }
 
@@ -53,6 +57,22 @@ int smallest_budget(const PromptPlan& prompt, int n_window) {
     if (n_protected <= budget) return budget;
     budget = n_protected;
   }
+}
+
+kv::TokenInfo PromptTokens::at(int64_t token) const {
+  const Piece piece = prompt_.pieces()[prompt_.piece_of(token)];
+  const auto index = static_cast<int>(token - piece.first_token);
+  kv::TokenInfo info;
+  info.position = prompt_.position(piece, index);
+  info.is_protected = protection_.covers(piece.kind, token);
+  if (piece.kind == PieceKind::kVisual) {
+    const UnitLayout& unit = piece.layout;
+    info.medium = piece.medium;
+    info.plane = unit.plane;
+    info.h = unit.grid_h0 + index / unit.n_grid_cols;
+    info.w = unit.grid_w0 + index % unit.n_grid_cols;
+  }
+  return info;
 }
 
 }  // namespace plateau::engine

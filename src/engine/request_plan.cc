@@ -16,8 +16,6 @@ constexpr int kMaxBlock = 1 << 16;
 constexpr int kBulkBlock = 2048;
 constexpr int64_t kMaxTokens = INT32_MAX / 4;
 constexpr int64_t kMaxContinuation = 4096;
-// Answers are shorter as a rule; a longer one copies the table of tokens once.
-constexpr int kMostDecodeRoom = 4096;
 
 void require(bool condition, const char* option, const char* expected, int64_t got) {
   if (!condition) {
@@ -200,8 +198,7 @@ void plan_cache(const Request& request, RequestPlan& plan) {
   }
 
   const int budget = plan.policy ? kv.budget : 0;
-  plan.protection =
-      protect(plan.prompt, budget, kv.policy_options.window, std::min(n_decode, kMostDecodeRoom));
+  plan.protection = protect(plan.prompt, budget, kv.policy_options.window);
   const int n_protected = plan.protection.n_protected;
   if (n_protected > budget && budget > 0 && !kv.strict) {
     throw_error(

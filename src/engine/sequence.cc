@@ -16,15 +16,34 @@ int32_t next_position(const std::vector<kv::Position>& positions) {
 
 }  // namespace
 
+void SequenceTokens::generate(int64_t n_before, const kv::Position& position, int n_recent) {
+  const int64_t n_prompt = prompt_.size();
+  PLATEAU_CHECK(n_before >= n_prompt && n_recent >= 0);
+  const auto index = static_cast<int32_t>(n_before - n_prompt);
+  if (index == 0) first_position_ = position.t;
+  PLATEAU_CHECK(position == kv::Position::sequential(first_position_ + index));
+  size_ = n_before + 1;  // without a token whose row was cancelled
+  first_protected_ = std::max(n_prompt, size_ - n_recent);
+}
+
+kv::TokenInfo SequenceTokens::at(int64_t token) const {
+  const int64_t n_prompt = prompt_.size();
+  if (token < n_prompt) return prompt_.at(token);
+  kv::TokenInfo info;
+  info.position =
+      kv::Position::sequential(first_position_ + static_cast<int32_t>(token - n_prompt));
+  info.is_protected = token >= first_protected_;
+  return info;
+}
+
 Sequence::Sequence(const model::LanguageModel& model, const model::Backends& backends,
-                   const SequenceOptions& options, std::vector<kv::TokenInfo> info)
+                   const SequenceOptions& options, const kv::TokenTable& prompt)
     : model_(model),
       options_(options),
       cache_(model, options.n_arena, options.cache_type_k, options.cache_type_v),
       runner_(model, backends, cache_),
       slots_(model.config().n_layer, model.config().n_head_kv, cache_.n_slot()),
-      info_(std::move(info)),
-      n_prompt_(info_.size()) {}
+      tokens_(prompt) {}
 
 void Sequence::set_proxies(Rows proxies) { proxies_ = std::move(proxies); }
 
@@ -32,7 +51,7 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
                                     bool rows_are_proxies) {
   const bool evicts = n_keep < slots_.n_held() + rows.n();
   PLATEAU_CHECK(!evicts || options_.policy != nullptr);
-  PLATEAU_CHECK(slots_.n_total() + rows.n() <= static_cast<int64_t>(info_.size()));
+  PLATEAU_CHECK(slots_.n_total() + rows.n() <= tokens_.size());
   const bool observes = evicts && options_.policy->observes();
   const bool add_proxies =
       observes && options_.policy->needs_question() && !rows_are_proxies && proxies_.n() > 0;
@@ -67,7 +86,7 @@ std::vector<float> Sequence::append(const Rows& rows, int n_keep, bool want_logi
   graph::BlockResult result = runner_.run(block);
   slots_.append(rows.n());
   if (evicts) {
-    kv::evict(*options_.policy, result.signals, model_.config().n_head, info_, n_keep, slots_,
+    kv::evict(*options_.policy, result.signals, model_.config().n_head, tokens_, n_keep, slots_,
               cache_, times_);
   }
   return std::move(result.logits);
@@ -85,15 +104,7 @@ std::vector<float> Sequence::peek(const Rows& row, int n_ahead) {
 
 std::vector<float> Sequence::append_generated(const Rows& row, int n_keep, int n_recent) {
   PLATEAU_CHECK(row.n() == 1);
-  info_.resize(static_cast<size_t>(slots_.n_total()));  // without that of a row that was cancelled
-  kv::TokenInfo token;
-  token.position = row.positions[0];
-  token.is_protected = n_recent > 0;
-  info_.push_back(token);
-  const auto last = info_.size();
-  const auto recent = static_cast<size_t>(n_recent);
-  if (last - n_prompt_ > recent) info_[last - 1 - recent].is_protected = false;
-
+  tokens_.generate(slots_.n_total(), row.positions[0], n_recent);
   std::vector<float> logits = append(row, n_keep, /*want_logits=*/true, /*rows_are_proxies=*/false);
   proxies_.append(row.embeddings, row.positions);
   proxies_.keep_last(options_.policy_options.window);

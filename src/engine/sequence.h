@@ -25,6 +25,27 @@
 
 namespace plateau::engine {
 
+/// A prompt's tokens, and after them the generated ones.
+class SequenceTokens final : public kv::TokenTable {
+ public:
+  /// `prompt` must outlive the table.
+  explicit SequenceTokens(const kv::TokenTable& prompt) : prompt_(prompt), size_(prompt.size()) {}
+
+  /// The token after `n_before` of the sequence was generated and stands at a position; the latest
+  /// `n_recent` generated ones are protected. Tokens generated one after another stand one after
+  /// another.
+  void generate(int64_t n_before, const kv::Position& position, int n_recent);
+
+  int64_t size() const override { return size_; }
+  kv::TokenInfo at(int64_t token) const override;
+
+ private:
+  const kv::TokenTable& prompt_;
+  int64_t size_;
+  int64_t first_protected_ = 0;  // of the generated
+  int32_t first_position_ = 0;   // likewise
+};
+
 struct SequenceOptions {
   int n_arena = 0;  // slots per layer and kv head
   CacheType cache_type_k = CacheType::kF16;
@@ -35,15 +56,15 @@ struct SequenceOptions {
 
 class Sequence {
  public:
-  /// `info` describes the prompt's tokens. model, backends and policy must outlive the sequence.
+  /// model, backends, policy and the table of the prompt's tokens must outlive the sequence.
   /// Errors: those of KvCache.
   Sequence(const model::LanguageModel& model, const model::Backends& backends,
-           const SequenceOptions& options, std::vector<kv::TokenInfo> info);
+           const SequenceOptions& options, const kv::TokenTable& prompt);
 
   graph::BlockRunner& runner() { return runner_; }
   const kv::KvCache& cache() const { return cache_; }
   const kv::SlotMap& slots() const { return slots_; }
-  const std::vector<kv::TokenInfo>& info() const { return info_; }
+  const kv::TokenTable& tokens() const { return tokens_; }
   const kv::EvictionTimes& eviction_times() const { return times_; }
   int n_held() const { return slots_.n_held(); }
 
@@ -70,8 +91,7 @@ class Sequence {
   kv::KvCache cache_;
   graph::BlockRunner runner_;
   kv::SlotMap slots_;
-  std::vector<kv::TokenInfo> info_;
-  size_t n_prompt_;
+  SequenceTokens tokens_;
   Rows proxies_;
   kv::EvictionTimes times_;
 };

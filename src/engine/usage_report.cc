@@ -119,7 +119,7 @@ void report_kept(const RequestPlan& plan, const Sequence& sequence, bool want_ke
   for (int il = 0; il < slots.n_layer(); ++il) {
     for (int head = 0; head < slots.n_head_kv(); ++head) {
       for (const int32_t token : slots.tokens(il, head)) {
-        const kv::TokenInfo& info = sequence.info()[static_cast<size_t>(token)];
+        const kv::TokenInfo info = sequence.tokens().at(token);
         if (info.medium < 0) continue;
         const auto medium = static_cast<size_t>(info.medium);
         ++kept[medium];
@@ -151,7 +151,7 @@ void report_regions(const RequestPlan& plan, const Sequence& sequence,
         const auto tokens = slots.tokens(il, head);
         report.tokens_kept.push_back(
             static_cast<int32_t>(std::count_if(tokens.begin(), tokens.end(), [&](int32_t token) {
-              return box.holds(sequence.info()[static_cast<size_t>(token)]);
+              return box.holds(sequence.tokens().at(token));
             })));
       }
     }
@@ -173,7 +173,7 @@ BlockTrace trace_of(const Sequence& sequence, int block, int64_t n_before, int64
     }
   }
   for (int64_t token = n_before; token < tokens_done; ++token) {
-    const kv::Position& position = sequence.info()[static_cast<size_t>(token)].position;
+    const kv::Position position = sequence.tokens().at(token).position;
     trace.positions.push_back({position.t, position.h, position.w});
   }
   return trace;

@@ -2,6 +2,7 @@
 // tokens.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,18 +24,14 @@ struct UnitLayout {
   int n_tokens() const { return n_grid_rows * n_grid_cols; }
 };
 
-/// Text that stands before a unit, outside the markers, for families that lay a film out as a row
-/// of numbered or timed pictures ("Frame1: "). The units from there to the next label are framed by
-/// markers of their own, and M-RoPE positions start anew.
-struct UnitLabel {
-  int unit = 0;
-  std::string text;  // plain text
-};
-
 /// One picture or film: its units in prompt order.
 struct VisualLayout {
-  std::vector<UnitLayout> units;
-  std::vector<UnitLabel> labels = {};  // ascending by unit; the first unit has one, or none has
+  std::vector<UnitLayout> units;  // of a film: of each of its slices
+  /// Of a film: the temporal steps of its slices, ascending.
+  std::vector<int32_t> slice_t = {};
+  /// Instead, for families that lay a film out as a row of numbered or timed pictures: plain text
+  /// before each slice ("Frame1: "), outside the slice's own markers. M-RoPE positions start anew.
+  std::vector<std::string> slice_labels = {};
 };
 
 }  // namespace plateau::engine

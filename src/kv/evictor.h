@@ -22,11 +22,10 @@ struct EvictionTimes {
   double compact_ms = 0;
 };
 
-/// Keeps `n_keep` tokens per layer and head. `info` is indexed by token.
+/// Keeps `n_keep` tokens per layer and head.
 /// Errors: kInternal for NaN scores.
-void evict(const Policy& policy, const Signals& signals, int n_head,
-           std::span<const TokenInfo> info, int n_keep, SlotMap& slots, KvCache& cache,
-           EvictionTimes& times);
+void evict(const Policy& policy, const Signals& signals, int n_head, const TokenTable& table,
+           int n_keep, SlotMap& slots, KvCache& cache, EvictionTimes& times);
 
 /// The scores of one layer: [n_held, n_head_kv].
 std::vector<float> score_layer(const Policy& policy, std::span<const std::vector<float>> signals,

@@ -44,7 +44,8 @@ struct LayerSlots {
   int n_held = 0;
   /// Per kv head the tokens in slots [0, n_held), ascending: [n_held, n_head_kv].
   std::vector<std::span<const int32_t>> tokens;
-  std::span<const TokenInfo> info;  // by token
+  /// What those tokens are, likewise.
+  std::vector<std::vector<TokenInfo>> info;
 };
 
 class Policy {

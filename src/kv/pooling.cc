@@ -73,27 +73,24 @@ void pool_along_cache(std::span<float> scores, Pool pool, int kernel) {
   }
 }
 
-void pool_on_grid(std::span<float> scores, std::span<const int32_t> tokens,
-                  std::span<const TokenInfo> info, Pool pool, int kernel) {
+void pool_on_grid(std::span<float> scores, std::span<const TokenInfo> tokens, Pool pool,
+                  int kernel) {
   PLATEAU_CHECK(kernel >= 1 && kernel % 2 == 1 && scores.size() == tokens.size());
   if (pool == Pool::kNone || kernel == 1) return;
-  const auto token = [&](size_t slot) -> const TokenInfo& {
-    return info[static_cast<size_t>(tokens[slot])];
-  };
   std::map<int32_t, Plane> planes;
   for (size_t slot = 0; slot < tokens.size(); ++slot) {
-    if (token(slot).plane >= 0) planes[token(slot).plane].include(token(slot));
+    if (tokens[slot].plane >= 0) planes[tokens[slot].plane].include(tokens[slot]);
   }
   for (auto& [id, plane] : planes) plane.allocate();
   for (size_t slot = 0; slot < tokens.size(); ++slot) {
-    if (token(slot).plane < 0) continue;
-    Plane& plane = planes[token(slot).plane];
-    plane.slots[plane.index(token(slot).h, token(slot).w)] = static_cast<int32_t>(slot);
+    if (tokens[slot].plane < 0) continue;
+    Plane& plane = planes[tokens[slot].plane];
+    plane.slots[plane.index(tokens[slot].h, tokens[slot].w)] = static_cast<int32_t>(slot);
   }
   const std::vector<float> before(scores.begin(), scores.end());
   for (size_t slot = 0; slot < tokens.size(); ++slot) {
-    if (token(slot).plane < 0) continue;
-    scores[slot] = pool_window(planes[token(slot).plane], before, token(slot), pool, kernel / 2);
+    if (tokens[slot].plane < 0) continue;
+    scores[slot] = pool_window(planes[tokens[slot].plane], before, tokens[slot], pool, kernel / 2);
   }
 }
 
@@ -125,7 +122,7 @@ void attention_scores(std::span<const float> attention, const LayerSlots& layer,
   for (size_t head = 0; head < static_cast<size_t>(layer.n_head_kv); ++head) {
     const auto of_head = scores.subspan(head * n_held, n_held);
     if (options.pool_axis == PoolAxis::kGrid) {
-      pool_on_grid(of_head, layer.tokens[head], layer.info, options.pool, options.pool_kernel);
+      pool_on_grid(of_head, layer.info[head], options.pool, options.pool_kernel);
     } else {
       pool_along_cache(of_head, options.pool, options.pool_kernel);
     }

@@ -16,8 +16,8 @@ void pool_along_cache(std::span<float> scores, Pool pool, int kernel);
 
 /// In place, over the k x k neighbourhood of each token on its picture's grid, counting the tokens
 /// that are still held; tokens without a grid keep their score.
-void pool_on_grid(std::span<float> scores, std::span<const int32_t> tokens,
-                  std::span<const TokenInfo> info, Pool pool, int kernel);
+void pool_on_grid(std::span<float> scores, std::span<const TokenInfo> tokens, Pool pool,
+                  int kernel);
 
 /// Mean or maximum of the query heads' scores of each group: [n_held, n_head] -> [n_held,
 /// n_head_kv].

@@ -35,7 +35,8 @@ TEST_F(MeasureTest, BothSidesRunTheSameRows) {
   engine::LoadedModel loaded(point_.engine, {});
   const PlateauRun ours = run_plateau(point_, loaded, {}, nullptr);
   const engine::RequestPlan plan = plan_point(point_, loaded);
-  engine::Sequence sequence(loaded.language_model, loaded.backends, {.n_arena = 1}, {});
+  const kv::TokenList no_tokens({});
+  engine::Sequence sequence(loaded.language_model, loaded.backends, {.n_arena = 1}, no_tokens);
   std::vector<float> text;
   for (const engine::Piece& piece : plan.prompt.pieces()) {
     if (piece.kind == engine::PieceKind::kVisual) continue;

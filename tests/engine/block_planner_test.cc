@@ -55,8 +55,8 @@ TEST(BlockPlanner, TilesAreNotCutWhereTheyFit) {
   plan.add_text(tokens(2));
   const auto blocks = plan_blocks(plan, {.n_block = 10});
   ASSERT_EQ(blocks.size(), 2U);
-  EXPECT_THAT(blocks[0].slices, ElementsAre(PieceSlice{0, 0, 3}, PieceSlice{1, 0, 4}));
-  EXPECT_THAT(blocks[1].slices,
+  EXPECT_THAT(slices_of(plan, blocks[0]), ElementsAre(PieceSlice{0, 0, 3}, PieceSlice{1, 0, 4}));
+  EXPECT_THAT(slices_of(plan, blocks[1]),
               ElementsAre(PieceSlice{2, 0, 4}, PieceSlice{3, 0, 4}, PieceSlice{4, 0, 2}));
 }
 
@@ -66,9 +66,9 @@ TEST(BlockPlanner, ALargeTileIsCutAtItsRows) {
   add_tiles(plan, 1, 5, 3);
   const auto blocks = plan_blocks(plan, {.n_block = 8});
   ASSERT_EQ(blocks.size(), 3U);
-  EXPECT_THAT(blocks[0].slices, ElementsAre(PieceSlice{0, 0, 2}, PieceSlice{1, 0, 6}));
-  EXPECT_THAT(blocks[1].slices, ElementsAre(PieceSlice{1, 6, 12}));
-  EXPECT_THAT(blocks[2].slices, ElementsAre(PieceSlice{1, 12, 15}));
+  EXPECT_THAT(slices_of(plan, blocks[0]), ElementsAre(PieceSlice{0, 0, 2}, PieceSlice{1, 0, 6}));
+  EXPECT_THAT(slices_of(plan, blocks[1]), ElementsAre(PieceSlice{1, 6, 12}));
+  EXPECT_THAT(slices_of(plan, blocks[2]), ElementsAre(PieceSlice{1, 12, 15}));
 }
 
 TEST(BlockPlanner, ARowThatDoesNotFitIsCutAnywhere) {
@@ -85,9 +85,9 @@ TEST(BlockPlanner, AnOpeningMarkerGoesWithItsPicture) {
   plan.add_marker(tokens(1), /*binds_next=*/false);
   const auto blocks = plan_blocks(plan, {.n_block = 8});
   ASSERT_EQ(blocks.size(), 3U);
-  EXPECT_THAT(blocks[0].slices, ElementsAre(PieceSlice{0, 0, 5}));
-  EXPECT_THAT(blocks[1].slices, ElementsAre(PieceSlice{1, 0, 1}, PieceSlice{2, 0, 4}));
-  EXPECT_THAT(blocks[2].slices, ElementsAre(PieceSlice{3, 0, 4}, PieceSlice{4, 0, 1}));
+  EXPECT_THAT(slices_of(plan, blocks[0]), ElementsAre(PieceSlice{0, 0, 5}));
+  EXPECT_THAT(slices_of(plan, blocks[1]), ElementsAre(PieceSlice{1, 0, 1}, PieceSlice{2, 0, 4}));
+  EXPECT_THAT(slices_of(plan, blocks[2]), ElementsAre(PieceSlice{3, 0, 4}, PieceSlice{4, 0, 1}));
   // Where both together do not fit a block, the marker stays where it is.
   EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 4})), ElementsAre(4, 2, 4, 4, 1));
 }
@@ -131,8 +131,8 @@ TEST(BlockPlanner, TheBulkStageUsesWhatFitsTheBudget) {
 /// Where a piece may be cut, by the header's rules.
 void expect_legal_cuts(const PromptPlan& plan, const std::vector<BlockPlan>& blocks, int n_block) {
   for (const BlockPlan& block : blocks) {
-    for (const PieceSlice& slice : block.slices) {
-      const Piece& piece = plan.pieces()[static_cast<size_t>(slice.piece)];
+    for (const PieceSlice& slice : slices_of(plan, block)) {
+      const Piece piece = plan.pieces()[slice.piece];
       if (piece.kind != PieceKind::kVisual) continue;
       const bool is_whole = slice.begin == 0 && slice.end == piece.n_tokens();
       if (piece.n_tokens() <= n_block) {
@@ -169,16 +169,18 @@ TEST(BlockPlanner, RandomPromptsComeOutInOrder) {
     const std::vector<BlockPlan> blocks = plan_blocks(plan, options);
 
     // Concatenated, the slices are the prompt.
-    int piece = 0, next = 0;
+    size_t piece = 0;
+    int next = 0;
     int64_t n_done = 0;
     for (const BlockPlan& block : blocks) {
-      ASSERT_FALSE(block.slices.empty());
-      for (const PieceSlice& slice : block.slices) {
+      ASSERT_EQ(block.begin, n_done);
+      ASSERT_GT(block.n_tokens(), 0);
+      for (const PieceSlice& slice : slices_of(plan, block)) {
         ASSERT_EQ(slice.piece, piece);
         ASSERT_EQ(slice.begin, next);
         ASSERT_GT(slice.end, slice.begin);
         next = slice.end;
-        if (next == plan.pieces()[static_cast<size_t>(piece)].n_tokens()) {
+        if (next == plan.pieces()[piece].n_tokens()) {
           ++piece;
           next = 0;
         }
@@ -188,18 +190,19 @@ TEST(BlockPlanner, RandomPromptsComeOutInOrder) {
       ASSERT_LE(block.n_tokens(), std::max<int64_t>(options.n_block, bulk));
       n_done += block.n_tokens();
     }
-    ASSERT_EQ(piece, static_cast<int>(plan.pieces().size()));
+    ASSERT_EQ(piece, plan.pieces().size());
     ASSERT_EQ(next, 0);
     ASSERT_EQ(n_done, plan.n_tokens());
     expect_legal_cuts(plan, blocks, options.n_block);
 
     // A marker that binds the next piece does not end a block, where there was another way.
     for (size_t i = 0; i + 1 < blocks.size(); ++i) {
-      const PieceSlice& last = blocks[i].slices.back();
-      const Piece& marker = plan.pieces()[static_cast<size_t>(last.piece)];
+      const std::vector<PieceSlice> slices = slices_of(plan, blocks[i]);
+      const PieceSlice& last = slices.back();
+      const Piece marker = plan.pieces()[last.piece];
       if (!marker.binds_next || last.end < marker.n_tokens()) continue;
-      const Piece& after = plan.pieces()[static_cast<size_t>(last.piece) + 1];
-      const bool could_go_along = last.begin == 0 && blocks[i].slices.size() > 1 &&
+      const Piece after = plan.pieces()[last.piece + 1];
+      const bool could_go_along = last.begin == 0 && slices.size() > 1 &&
                                   after.kind == PieceKind::kVisual &&
                                   marker.n_tokens() + after.n_tokens() <= options.n_block;
       ASSERT_FALSE(could_go_along) << testing::PrintToString(last);

@@ -51,15 +51,20 @@ class ContinuationTest : public testing::TestWithParam<const char*> {
     return rows;
   }
   engine::Sequence new_sequence(int n_arena) {
-    std::vector<kv::TokenInfo> info(64);
-    for (size_t i = 0; i < info.size(); ++i) {
-      info[i].position = kv::Position::sequential(static_cast<int32_t>(i));
+    return {*model_, backends_, {.n_arena = n_arena}, table_};
+  }
+
+  static kv::TokenList sequential(int n) {
+    std::vector<kv::TokenInfo> info(static_cast<size_t>(n));
+    for (int i = 0; i < n; ++i) {
+      info[static_cast<size_t>(i)].position = kv::Position::sequential(i);
     }
-    return {*model_, backends_, {.n_arena = n_arena}, info};
+    return kv::TokenList(info);
   }
 
   TempDir dir_;
   std::string path_ = dir_.file("tiny.gguf");
+  kv::TokenList table_ = sequential(64);
   std::optional<model::LanguageModel> model_;
   model::Backends backends_{model::Device::cpu(), /*n_threads=*/1};
 };

@@ -367,14 +367,20 @@ TEST_F(Film, TheLayoutOfTenHoursIsLight) {
   film.frames = {.n_frames = 36'000, .step_s = 1};
   const engine::VisualLayout slice = {.units = {{.n_grid_rows = 16, .n_grid_cols = 16}}};
   const engine::VisualLayout numbered = engine::numbered_layout(film, slice);
-  ASSERT_EQ(numbered.labels.size(), 36'000U);
-  EXPECT_EQ(numbered.labels.front().text, "Frame1: ");
-  EXPECT_EQ(numbered.labels.back().text, "\nFrame36000: ");
+  ASSERT_EQ(numbered.slice_labels.size(), 36'000U);
+  EXPECT_EQ(numbered.slice_labels.front(), "Frame1: ");
+  EXPECT_EQ(numbered.slice_labels.back(), "\nFrame36000: ");
   film.frames_per_slice = 2;
   const engine::VisualLayout timed = engine::timed_layout(film, slice);
-  ASSERT_EQ(timed.units.size(), 18'000U);
-  EXPECT_EQ(timed.units.back().t, 4 * 17'999);
-  EXPECT_EQ(timed.units.back().plane, 17'999);
+  ASSERT_EQ(timed.slice_t.size(), 18'000U);
+  EXPECT_EQ(timed.slice_t.back(), 4 * 17'999);
+  engine::PromptPlan prompt(engine::PositionRule::kMultimodal);
+  prompt.add_medium(timed);
+  EXPECT_EQ(prompt.n_visual_tokens(), 18'000 * 256);
+  const engine::Piece last = prompt.pieces()[17'999];
+  EXPECT_EQ(last.layout.t, 4 * 17'999);
+  EXPECT_EQ(last.layout.plane, 17'999);
+  EXPECT_LT(prompt.n_bytes(), 100'000);  // not by the token
 }
 
 }  // namespace

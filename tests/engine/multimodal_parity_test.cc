@@ -189,12 +189,8 @@ TEST_F(MultimodalParity, EveryBlockSizeWithAnExactCache) {
 
 TEST_F(MultimodalParity, AFilmOfTwoSlicesCutAtEveryRow) {
   constexpr int kRows = 4, kCols = 5;
-  engine::VisualLayout film;
-  for (int slice = 0; slice < 2; ++slice) {
-    film.units.push_back(
-        {.n_grid_rows = kRows, .n_grid_cols = kCols, .plane = slice, .t = 2 * slice});
-  }
-  const PromptPlan prompt = prompt_of(film);
+  const PromptPlan prompt =
+      prompt_of({{{.n_grid_rows = kRows, .n_grid_cols = kCols}}, /*slice_t=*/{0, 2}});
   LlamaOracle oracle(path_);
   for (int row = 0; row <= 2 * kRows; ++row) {
     SCOPED_TRACE(row);

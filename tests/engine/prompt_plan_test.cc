@@ -111,6 +111,12 @@ TEST(PromptPlan, AMediumWithoutTokensIsABug) {
   EXPECT_THROW(PromptPlan().add_medium({}), Error);
   EXPECT_THROW(PromptPlan().add_medium({{{.t = 1}, {.t = 0}}}), Error);     // back in time
   EXPECT_THROW(PromptPlan().add_units(std::vector<UnitLayout>(1)), Error);  // of what?
+  PromptPlan plan;
+  plan.begin_medium();
+  EXPECT_THROW(plan.add_slices({}, {0}), Error);
+  EXPECT_THROW(plan.add_slices({{}}, {}), Error);
+  EXPECT_THROW(plan.add_slices({{}}, {1, 0}), Error);
+  EXPECT_THROW(plan.add_labelled_slices({{}}, {}), Error);
 }
 
 // By hand, from the rule: t stands still in a picture, text goes on behind its longer side.
@@ -143,18 +149,100 @@ TEST(MultimodalPositions, OfAFilmOfTwoSlices) {
 TEST(MultimodalPositions, OfAFilmOfLabelledPictures) {
   PromptPlan plan(PositionRule::kMultimodal);
   plan.begin_medium();
-  const std::vector<UnitLayout> units = {{.n_grid_rows = 1, .n_grid_cols = 2},
-                                         {.n_grid_rows = 1, .n_grid_cols = 2, .plane = 1, .t = 8}};
-  for (const UnitLayout& unit : units) {
-    plan.add_label({7}, /*binds_next=*/true);
-    plan.add_units({&unit, 1});
-  }
+  plan.add_labelled_slices({{.n_grid_rows = 1, .n_grid_cols = 2}},
+                           {.tokens = {7, 8, 8}, .ends = {1, 3}, .close = 9});
   EXPECT_THAT(positions_of(plan),
               testing::ElementsAre(Position{0, 0, 0}, Position{1, 1, 1}, Position{1, 1, 2},
-                                   Position{3, 3, 3}, Position{4, 4, 4}, Position{4, 4, 5}));
-  EXPECT_EQ(plan.pieces()[3].medium, 0);
-  EXPECT_EQ(plan.pieces()[3].unit, 1);
-  EXPECT_EQ(plan.pieces()[3].layout.plane, 1);
+                                   Position{3, 3, 3}, Position{4, 4, 4}, Position{5, 5, 5},
+                                   Position{6, 6, 6}, Position{6, 6, 7}, Position{8, 8, 8}));
+  EXPECT_EQ(plan.next_position(), 9);
+  EXPECT_EQ(plan.pieces()[4].medium, 0);
+  EXPECT_EQ(plan.pieces()[4].unit, 1);
+  EXPECT_EQ(plan.pieces()[4].layout.plane, 1);
+}
+
+/// What a piece says of itself, so that two plans can be compared.
+auto said(const PromptPlan& plan, const Piece& piece) {
+  return std::tuple(piece.kind, piece.binds_next, piece.medium, piece.unit, piece.layout.plane,
+                    piece.layout.t, piece.first_token,
+                    std::vector<model::Token>(piece.tokens.begin(), piece.tokens.end()),
+                    positions_of(plan, piece));
+}
+
+// Slices are worked out when asked: the same as every piece laid down by itself.
+TEST(PromptPlan, SlicesAreAsTheirPiecesOneByOne) {
+  test::Rng rng(11);
+  for (int round = 0; round < 400; ++round) {
+    const PositionRule rule =
+        draw(rng, 0, 1) == 1 ? PositionRule::kMultimodal : PositionRule::kSequential;
+    const bool labelled = draw(rng, 0, 1) == 1;
+    PromptPlan slices(rule), pieces(rule);
+    for (PromptPlan* plan : {&slices, &pieces}) {
+      plan->add_text({1, 2, 3});
+      plan->add_medium({{{.n_grid_rows = 2, .n_grid_cols = 2}, {.plane = 1}}});
+      plan->begin_medium();
+    }
+    std::vector<UnitLayout> units;
+    for (int i = draw(rng, 1, 3); i > 0; --i) {
+      units.push_back({.n_grid_rows = draw(rng, 1, 3),
+                       .n_grid_cols = draw(rng, 1, 3),
+                       .grid_h0 = draw(rng, 0, 2),
+                       .plane = draw(rng, 0, 1)});
+    }
+    units.front().plane = 0;
+    int n_planes = 1;
+    for (const UnitLayout& unit : units) n_planes = std::max(n_planes, unit.plane + 1);
+    std::vector<int32_t> t;
+    SliceText text = {.tokens = {}, .ends = {}, .close = 50};
+    std::vector<UnitLayout> all;
+    const int n_slices = draw(rng, 1, 9);
+    for (int slice = 0; slice < n_slices; ++slice) {
+      t.push_back(slice == 0 ? draw(rng, 0, 3) : t.back() + draw(rng, 0, 4));
+      std::vector<UnitLayout> of_slice = units;
+      for (UnitLayout& unit : of_slice) {
+        unit.plane += slice * n_planes;
+        unit.t = labelled ? 0 : t.back();
+      }
+      if (!labelled) {
+        all.insert(all.end(), of_slice.begin(), of_slice.end());
+        continue;
+      }
+      const std::vector<model::Token> label(static_cast<size_t>(draw(rng, 1, 4)), 10 + slice);
+      text.tokens.insert(text.tokens.end(), label.begin(), label.end());
+      text.ends.push_back(static_cast<uint32_t>(text.tokens.size()));
+      pieces.add_label(label, /*binds_next=*/true);
+      pieces.add_units(of_slice);
+      pieces.add_label({50}, /*binds_next=*/false);
+    }
+    if (labelled) {
+      slices.add_labelled_slices(units, text);
+    } else {
+      slices.add_slices(units, t);
+      pieces.add_units(all);
+    }
+    for (PromptPlan* plan : {&slices, &pieces}) {
+      plan->add_medium({{{.n_grid_rows = 1, .n_grid_cols = 3}}});
+      plan->add_text({4, 5});
+    }
+    SCOPED_TRACE(testing::Message() << "round " << round);
+    ASSERT_EQ(slices.pieces().size(), pieces.pieces().size());
+    for (size_t i = 0; i < pieces.pieces().size(); ++i) {
+      ASSERT_EQ(said(slices, slices.pieces()[i]), said(pieces, pieces.pieces()[i])) << i;
+    }
+    ASSERT_EQ(slices.n_tokens(), pieces.n_tokens());
+    ASSERT_EQ(slices.n_visual_tokens(), pieces.n_visual_tokens());
+    ASSERT_EQ(slices.n_visual_units(), pieces.n_visual_units());
+    ASSERT_EQ(slices.next_position(), pieces.next_position());
+    ASSERT_EQ(slices.own_planes(), pieces.own_planes());
+    size_t piece = 0;
+    for (int64_t token = 0; token < slices.n_tokens(); ++token) {
+      while (piece + 1 < slices.pieces().size() &&
+             slices.pieces()[piece + 1].first_token <= token) {
+        ++piece;
+      }
+      ASSERT_EQ(slices.piece_of(token), piece) << token;
+    }
+  }
 }
 
 TEST(MultimodalPositions, APictureTakesItsLongerSide) {

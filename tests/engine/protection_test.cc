@@ -30,17 +30,19 @@ PromptPlan with_picture(int n_before, int n_after) {
   return plan;
 }
 
-std::vector<int> protected_tokens(const Protection& protection) {
+std::vector<int> protected_tokens(const PromptPlan& plan, const Protection& protection) {
+  const PromptTokens table(plan, protection);
   std::vector<int> result;
-  for (size_t i = 0; i < protection.info.size(); ++i) {
-    if (protection.info[i].is_protected) result.push_back(static_cast<int>(i));
+  for (int token = 0; token < table.size(); ++token) {
+    if (table.at(token).is_protected) result.push_back(token);
   }
   return result;
 }
 
 TEST(Protection, TextAndMarkersStay) {
-  const Protection protection = protect(with_picture(6, 5), /*budget=*/100, /*n_window=*/4);
-  EXPECT_THAT(protected_tokens(protection),
+  const PromptPlan plan = with_picture(6, 5);
+  const Protection protection = protect(plan, /*budget=*/100, /*n_window=*/4);
+  EXPECT_THAT(protected_tokens(plan, protection),
               testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 37, 38, 39, 40, 41, 42));
   EXPECT_EQ(protection.n_protected, 13);
   EXPECT_EQ(protection.n_evictable_text, 0);
@@ -51,31 +53,31 @@ TEST(Protection, LabelsOfAFilmMayGo) {
   PromptPlan plan;
   plan.add_text(tokens(5));
   plan.begin_medium();
-  const UnitLayout unit = {.n_grid_rows = 1, .n_grid_cols = 2};
-  for (int frame = 0; frame < 3; ++frame) {
-    plan.add_label(tokens(2), /*binds_next=*/true);
-    plan.add_units({&unit, 1});
-    plan.add_label(tokens(1), /*binds_next=*/false);
-  }
+  plan.add_labelled_slices({{.n_grid_rows = 1, .n_grid_cols = 2}},
+                           {.tokens = tokens(6), .ends = {2, 4, 6}, .close = 7});
   plan.add_text(tokens(2));
-  EXPECT_THAT(protected_tokens(protect(plan, 100, 4)), testing::ElementsAre(0, 1, 2, 3, 4, 20, 21));
+  EXPECT_THAT(protected_tokens(plan, protect(plan, 100, 4)),
+              testing::ElementsAre(0, 1, 2, 3, 4, 20, 21));
 }
 
 TEST(Protection, TheFirstTokensStayWhateverTheyAre) {
-  EXPECT_THAT(protected_tokens(protect(with_picture(0, 1), 100, 4)),
+  const PromptPlan picture_first = with_picture(0, 1);
+  EXPECT_THAT(protected_tokens(picture_first, protect(picture_first, 100, 4)),
               testing::ElementsAre(0, 1, 2, 3, 31, 32));
-  EXPECT_THAT(protected_tokens(protect(with_picture(2, 0), 100, 4)),
+  const PromptPlan picture_last = with_picture(2, 0);
+  EXPECT_THAT(protected_tokens(picture_last, protect(picture_last, 100, 4)),
               testing::ElementsAre(0, 1, 2, 3, 33));
 }
 
 // The oldest text beyond half the budget competes with the rest, except the sinks.
 TEST(Protection, LongTextKeepsItsLatestHalfBudget) {
-  const Protection protection = protect(with_picture(30, 10), /*budget=*/40, /*n_window=*/4);
+  const PromptPlan plan = with_picture(30, 10);
+  const Protection protection = protect(plan, /*budget=*/40, /*n_window=*/4);
   EXPECT_EQ(protection.n_evictable_text, 20);
   std::vector<int> want = {0, 1, 2, 3};                             // sinks
   for (int token = 20; token < 31; ++token) want.push_back(token);  // text and opening marker
   for (int token = 61; token < 72; ++token) want.push_back(token);
-  EXPECT_EQ(protected_tokens(protection), want);
+  EXPECT_EQ(protected_tokens(plan, protection), want);
   EXPECT_EQ(protection.n_protected, static_cast<int>(want.size()));
 }
 
@@ -85,25 +87,26 @@ TEST(Protection, TheWindowIsTheLeastThatStays) {
 }
 
 TEST(Protection, WithoutABudgetNothingNeedsIt) {
-  const Protection protection = protect(with_picture(30, 10), /*budget=*/0, /*n_window=*/16);
+  const PromptPlan plan = with_picture(30, 10);
+  const Protection protection = protect(plan, /*budget=*/0, /*n_window=*/16);
   EXPECT_EQ(protection.n_protected, 0);
   EXPECT_EQ(protection.n_evictable_text, 0);
-  EXPECT_TRUE(protected_tokens(protection).empty());
+  EXPECT_TRUE(protected_tokens(plan, protection).empty());
 }
 
 // Coordinates of the whole picture, not of the tile; the thumbnail has its own plane.
 TEST(Protection, TokensKnowTheirPlaceOnTheGrid) {
   const PromptPlan plan = with_picture(6, 5);
-  const Protection protection = protect(plan, 100, 4);
-  ASSERT_EQ(static_cast<int64_t>(protection.info.size()), plan.n_tokens());
-  for (size_t i = 0; i < protection.info.size(); ++i) {
-    EXPECT_EQ(protection.info[i].position, kv::Position::sequential(static_cast<int32_t>(i)));
+  const PromptTokens table(plan, protect(plan, 100, 4));
+  ASSERT_EQ(table.size(), plan.n_tokens());
+  for (int i = 0; i < table.size(); ++i) {
+    EXPECT_EQ(table.at(i).position, kv::Position::sequential(i));
   }
-  const auto expect_at = [&](size_t token, int plane, int h, int w) {
-    EXPECT_EQ(protection.info[token].medium, plane < 0 ? -1 : 0) << token;
-    EXPECT_EQ(protection.info[token].plane, plane) << token;
-    EXPECT_EQ(protection.info[token].h, h) << token;
-    EXPECT_EQ(protection.info[token].w, w) << token;
+  const auto expect_at = [&](int token, int plane, int h, int w) {
+    EXPECT_EQ(table.at(token).medium, plane < 0 ? -1 : 0) << token;
+    EXPECT_EQ(table.at(token).plane, plane) << token;
+    EXPECT_EQ(table.at(token).h, h) << token;
+    EXPECT_EQ(table.at(token).w, w) << token;
   };
   expect_at(0, -1, 0, 0);
   expect_at(6, -1, 0, 0);          // marker

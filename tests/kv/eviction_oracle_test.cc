@@ -79,8 +79,9 @@ class EvictionOracle : public testing::TestWithParam<TinyTextModel> {
       info[i].position = kv::Position::sequential(static_cast<int32_t>(i));
       info[i].is_protected = i < kSinks;
     }
+    const kv::TokenList table(info);
     engine::Sequence sequence(model, backends, {.n_arena = budget + n_block, .policy = &policy},
-                              info);
+                              table);
     int n_evicted = 0;
     for (int block = 0; block < n_blocks; ++block) {
       SCOPED_TRACE(testing::Message() << "block " << block << " of " << n_block);
@@ -153,9 +154,8 @@ class OldestMediaFirst final : public kv::Policy {
   void score(const kv::LayerSlots& layer, std::span<const std::vector<float>> /*signals*/,
              std::span<float> scores) const override {
     size_t i = 0;
-    for (const auto& tokens : layer.tokens) {
-      for (const int32_t token : tokens) {
-        const kv::TokenInfo& info = layer.info[static_cast<size_t>(token)];
+    for (const auto& tokens : layer.info) {
+      for (const kv::TokenInfo& info : tokens) {
         scores[i++] = static_cast<float>(info.position.t + (info.medium < 0 ? 100000 : 0));
       }
     }
@@ -177,17 +177,14 @@ TEST(MultimodalEvictionOracle, PicturesAndSlicesThatWereEvicted) {
     prompt.add_text(text);
     prompt.add_medium({{{.n_grid_rows = rows, .n_grid_cols = cols}}});
   }
-  engine::VisualLayout film;
-  for (int slice = 0; slice < 3; ++slice) {
-    film.units.push_back({.n_grid_rows = 2, .n_grid_cols = 3, .plane = slice, .t = 2 * slice});
-  }
+  const engine::VisualLayout film = {{{.n_grid_rows = 2, .n_grid_cols = 3}}, {0, 2, 4}};
   prompt.add_text(text);
   prompt.add_medium(film);
   prompt.add_text(text);
 
   OldestMediaFirst policy;
-  engine::Sequence sequence(model, backends, {.n_arena = 256, .policy = &policy},
-                            engine::protect(prompt, /*budget=*/0, /*n_window=*/0).info);
+  const engine::PromptTokens table(prompt, engine::protect(prompt, /*budget=*/0, /*n_window=*/0));
+  engine::Sequence sequence(model, backends, {.n_arena = 256, .policy = &policy}, table);
   WeightStream noise("rows", 1);
   int n_media = 0, n_media_kept = 0;  // units run, and of them the latest that are held
   const auto feed = [&](const engine::Piece& piece, int n_forget) {

@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, PolicyProperties,
 std::vector<int32_t> protected_of(const PromptRun& run, int n) {
   std::vector<int32_t> tokens;
   for (int token = 0; token < n; ++token) {
-    if (run.protection().info[static_cast<size_t>(token)].is_protected) tokens.push_back(token);
+    if (run.tokens().at(token).is_protected) tokens.push_back(token);
   }
   return tokens;
 }
@@ -120,14 +120,14 @@ std::vector<int32_t> protected_of(const PromptRun& run, int n) {
 /// The eviction that was recorded last kept, for each layer and head, what sorting by its scores
 /// says.
 void expect_highest_scores_stayed(const RecordingPolicy& recording, const PromptRun& run,
-                                  const std::vector<kv::TokenInfo>& info, int n_keep) {
+                                  const kv::TokenTable& table, int n_keep) {
   ASSERT_EQ(static_cast<int>(recording.records.size()), run.slots().n_layer());
   for (const RecordingPolicy::Record& record : recording.records) {
     const auto n_held = static_cast<size_t>(record.n_held);
     for (size_t head = 0; head < record.tokens.size(); ++head) {
       std::vector<uint8_t> is_protected;
       for (const int32_t token : record.tokens[head]) {
-        is_protected.push_back(info[static_cast<size_t>(token)].is_protected ? 1 : 0);
+        is_protected.push_back(table.at(token).is_protected ? 1 : 0);
       }
       std::vector<int32_t> want;
       for (const int32_t slot : kept_by_sorting(
@@ -237,7 +237,7 @@ TEST_P(PolicyProperties, EveryBlockLeavesWhatThePlanAllows) {
             }
             if (step.evicts()) {
               ++n_evictions;
-              expect_highest_scores_stayed(recording, *run, run->protection().info, step.n_after);
+              expect_highest_scores_stayed(recording, *run, run->tokens(), step.n_after);
             } else {
               ASSERT_TRUE(recording.records.empty());  // not asked without need
             }
@@ -329,7 +329,7 @@ TEST_P(PolicyProperties, GenerationOfAnyLengthStaysInTheArena) {
       ASSERT_LE(n_before + 1 + n_proxy, run.plan().n_arena);
       if (run.slots().n_held() <= n_before) {
         ++n_evictions;
-        expect_highest_scores_stayed(recording, run, run.sequence().info(),
+        expect_highest_scores_stayed(recording, run, run.sequence().tokens(),
                                      run.plan().n_decode_keep);
       }
       const auto last = static_cast<int32_t>(run.slots().n_total()) - 1;
@@ -539,8 +539,7 @@ std::vector<std::vector<int32_t>> global_best(const PromptRun& run, int n_keep, 
       std::vector<uint8_t> is_protected;
       for (int token = 0; token < run.n_done(); ++token) {
         scores.push_back(score(il, head, token));
-        is_protected.push_back(run.protection().info[static_cast<size_t>(token)].is_protected ? 1
-                                                                                              : 0);
+        is_protected.push_back(run.tokens().at(token).is_protected ? 1 : 0);
       }
       result.push_back(kept_by_sorting(scores, is_protected, n_keep));
     }

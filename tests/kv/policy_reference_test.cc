@@ -234,7 +234,7 @@ std::vector<float> production_scores(const kv::Policy& policy, const Layer& laye
   slots.n_head_kv = shape.n_head_kv;
   slots.n_held = shape.n_held;
   slots.tokens.assign(static_cast<size_t>(shape.n_head_kv), tokens);
-  slots.info = info;
+  slots.info.assign(static_cast<size_t>(shape.n_head_kv), info);
   return kv::score_layer(policy, values, slots);
 }
 

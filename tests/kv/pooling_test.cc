@@ -48,24 +48,21 @@ TEST(PoolAlongCache, AnEvenKernelIsABug) {
   std::vector<float> scores(4);
   EXPECT_THROW(pool_along_cache(scores, Pool::kAverage, 4), Error);
   EXPECT_THROW(pool_along_cache(scores, Pool::kAverage, 0), Error);
-  const std::vector<int32_t> tokens = {0, 1, 2, 3};
-  const std::vector<TokenInfo> info(4);
-  EXPECT_THROW(pool_on_grid(scores, tokens, info, Pool::kAverage, 2), Error);
+  EXPECT_THROW(pool_on_grid(scores, std::vector<TokenInfo>(4), Pool::kAverage, 2), Error);
 }
 
 // For every pair of tokens: are they neighbours?
 std::vector<float> grid_by_pairs(const std::vector<float>& scores,
-                                 const std::vector<int32_t>& tokens,
-                                 const std::vector<TokenInfo>& info, Pool pool, int kernel) {
+                                 const std::vector<TokenInfo>& tokens, Pool pool, int kernel) {
   std::vector<float> result = scores;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    const TokenInfo& center = info[static_cast<size_t>(tokens[i])];
+    const TokenInfo& center = tokens[i];
     if (center.plane < 0) continue;
     double sum = 0;
     int n = 0;
     float top = scores[i];
     for (size_t j = 0; j < tokens.size(); ++j) {
-      const TokenInfo& other = info[static_cast<size_t>(tokens[j])];
+      const TokenInfo& other = tokens[j];
       if (other.plane != center.plane || std::abs(other.h - center.h) > kernel / 2 ||
           std::abs(other.w - center.w) > kernel / 2) {
         continue;
@@ -96,9 +93,9 @@ TEST(PoolOnGrid, EqualsAPlainLoopOverPairs) {
       }
     }
     const int share = draw(rng, 1, 10);
-    std::vector<int32_t> tokens;
+    std::vector<TokenInfo> tokens;
     std::vector<float> scores;
-    for (int32_t token = 0; token < static_cast<int32_t>(info.size()); ++token) {
+    for (const TokenInfo& token : info) {
       if (draw(rng, 1, 10) > share) continue;
       tokens.push_back(token);
       scores.push_back(static_cast<float>(draw(rng, -100, 100)));
@@ -106,13 +103,12 @@ TEST(PoolOnGrid, EqualsAPlainLoopOverPairs) {
     for (const Pool pool : {Pool::kAverage, Pool::kMax}) {
       for (const int kernel : {1, 3, 5, 9}) {
         std::vector<float> got = scores;
-        pool_on_grid(got, tokens, info, pool, kernel);
-        ASSERT_THAT(got,
-                    Pointwise(FloatNear(1e-4F), grid_by_pairs(scores, tokens, info, pool, kernel)));
+        pool_on_grid(got, tokens, pool, kernel);
+        ASSERT_THAT(got, Pointwise(FloatNear(1e-4F), grid_by_pairs(scores, tokens, pool, kernel)));
       }
     }
     std::vector<float> untouched = scores;
-    pool_on_grid(untouched, tokens, info, Pool::kNone, 5);
+    pool_on_grid(untouched, tokens, Pool::kNone, 5);
     ASSERT_EQ(untouched, scores);
   }
 }
@@ -127,9 +123,9 @@ TEST(PoolOnGrid, ByHand) {
     info[static_cast<size_t>(i)].h = i / 2;
     info[static_cast<size_t>(i)].w = i % 2;
   }
-  const std::vector<int32_t> tokens = {0, 1, 2, 4};
+  info.erase(info.begin() + 3);
   std::vector<float> scores = {3, 6, 9, 100};
-  pool_on_grid(scores, tokens, info, Pool::kAverage, 3);
+  pool_on_grid(scores, info, Pool::kAverage, 3);
   EXPECT_THAT(scores, ElementsAre(6, 6, 6, 100));
 }
 
@@ -176,7 +172,7 @@ TEST(AttentionScores, ReducesThenPoolsEachHead) {
   std::vector<TokenInfo> info(5);
   info[0].plane = info[4].plane = 0;
   info[4].h = 1;
-  layer.info = info;
+  layer.info = {info, info};
   attention_scores(attention, layer,
                    {.pool = Pool::kMax, .pool_kernel = 3, .pool_axis = PoolAxis::kGrid}, scores);
   EXPECT_THAT(scores, ElementsAre(9, 0, 0, 0, 9, 0, 0, 0, 0, 0));

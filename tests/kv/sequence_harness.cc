@@ -114,6 +114,7 @@ PromptRun::PromptRun(TinyWorld& world, kv::Policy* policy, const RunOptions& opt
                            .n_proxy = policy != nullptr && policy->needs_question() ? window : 0,
                            .n_decode = options.n_decode,
                            .n_protected = protection_.n_protected});
+  tokens_ = std::make_unique<engine::PromptTokens>(world.prompt(), protection_);
   sequence_ = std::make_unique<engine::Sequence>(
       world.model(), world.backends(),
       engine::SequenceOptions{.n_arena = plan_.n_arena,
@@ -121,7 +122,7 @@ PromptRun::PromptRun(TinyWorld& world, kv::Policy* policy, const RunOptions& opt
                               .cache_type_v = options.cache_type,
                               .policy = policy,
                               .policy_options = options.policy_options},
-      protection_.info);
+      *tokens_);
   if (policy != nullptr && policy->needs_question()) {
     sequence_->set_proxies(engine::question_rows(world.prompt(), sequence_->runner(), window));
   }

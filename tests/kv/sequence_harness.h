@@ -96,6 +96,8 @@ class PromptRun {
   const std::vector<engine::BlockPlan>& blocks() const { return blocks_; }
   const kv::BudgetPlan& plan() const { return plan_; }
   const engine::Protection& protection() const { return protection_; }
+  /// The prompt's tokens, with what is protected.
+  const kv::TokenTable& tokens() const { return *tokens_; }
   engine::Sequence& sequence() { return *sequence_; }
   const kv::SlotMap& slots() const { return sequence_->slots(); }
   int n_done() const { return n_done_; }
@@ -130,6 +132,7 @@ class PromptRun {
   std::vector<engine::BlockPlan> blocks_;
   engine::Protection protection_;
   kv::BudgetPlan plan_;
+  std::unique_ptr<engine::PromptTokens> tokens_;
   std::unique_ptr<engine::Sequence> sequence_;
   size_t next_block_ = 0;
   int n_done_ = 0;
