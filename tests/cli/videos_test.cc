@@ -166,11 +166,6 @@ TEST(Video, AnInterruptEndsItWithin) {
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
 }
 
-/// Bytes that the engine keeps for each token of a prompt and each piece of it: what grows with a
-/// film, and is counted in the plan.
-constexpr double kBytesPerToken = 36;
-constexpr double kBytesPerFrame = 400;
-
 /// Films of a minute, ten and sixty, with the same budget and blocks.
 void expect_flat(const std::vector<std::string>& pair) {
   const TempDir dir;
@@ -204,17 +199,14 @@ void expect_flat(const std::vector<std::string>& pair) {
     const auto measured = stats["measured_bytes"]["total"].get<double>();
     EXPECT_LE(measured, stats["plan_bytes"]["total"].get<double>()) << seconds;
     if (first.is_null()) first = stats;
-    const auto minute = first["measured_bytes"]["total"].get<double>();
-    const double more_tokens =
-        stats["prompt_tokens"].get<double>() - first["prompt_tokens"].get<double>();
-    const double table =
-        kBytesPerToken * more_tokens + kBytesPerFrame * (static_cast<double>(seconds) - 60);
-    EXPECT_LE(measured, 1.02 * minute + table) << seconds;
     for (const char* part : {"kv", "compute", "encoder", "media"}) {
       EXPECT_NEAR(stats["measured_bytes"][part].get<double>(),
                   first["measured_bytes"][part].get<double>(), 128 << 10)
           << part;
     }
+    const auto minute = first["measured_bytes"]["total"].get<double>();
+    // A minute may leave some of the arena empty; the heap grows in steps of 128 KiB.
+    EXPECT_LE(measured, 1.02 * minute + (192 << 10)) << seconds;
     ::testing::Test::RecordProperty("peak_" + std::to_string(seconds),
                                     nlohmann::json{{"tokens", stats["prompt_tokens"]},
                                                    {"plan", stats["plan_bytes"]},
