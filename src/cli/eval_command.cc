@@ -76,7 +76,7 @@ std::vector<eval::Setting> make_settings(const EvalOptions& o) {
 
 bool shows_films(const eval::Dataset& set) {
   const auto is_film = [](const eval::MediaItem& item) {
-    return item.kind == eval::MediaKind::kVideo;
+    return item.kind != eval::MediaKind::kImage;
   };
   return std::any_of(set.questions.begin(), set.questions.end(), [&](const auto& question) {
     return std::any_of(question.media.begin(), question.media.end(), is_film);

@@ -35,7 +35,7 @@ std::vector<nlohmann::json> lines_of(const std::string& path) {
 TEST(NeedleSet, LinesHaveAllFields) {
   const TempDir dir;
   int n_reports = 0;
-  const NeedleSet set = write_needle_set(small_set(dir.file("set")), [&](int done, int total) {
+  const NeedleSet set = write_needle_set(small_set(dir.file("set")), [&](double done, int total) {
     EXPECT_EQ(done, ++n_reports);
     EXPECT_EQ(total, 3);
   });
