@@ -53,8 +53,7 @@ int needle(const NeedleOptions& options) {
   ProgressBar bar;
   const eval::NeedleSet made = eval::write_needle_set(set, [&](double n_done, int n_pictures) {
     const auto n_whole = static_cast<int64_t>(n_done);
-    bar.draw(n_done / n_pictures,
-             fmt::format("{}/{}", n_whole, counted(n_pictures, noun)));
+    bar.draw(n_done / n_pictures, fmt::format("{}/{}", n_whole, counted(n_pictures, noun)));
     if (!interrupted() || n_whole == n_pictures) return;
     bar.clear();
     throw_error(ErrorCode::kCancelled, "interrupted: {} of {} finished{}", n_whole,
@@ -80,8 +79,8 @@ void add_film_options(CLI::App& app, NeedleOptions& o) {
 }  // namespace
 
 Command add_needle_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("needle", "Make large pictures or long films with small numbered objects to find");
+  CLI::App* command = app.add_subcommand(
+      "needle", "Make large pictures or long films with small numbered objects to find");
   auto o = std::make_shared<NeedleOptions>();
   command->add_option("--out", o->set.out_dir, "Folder to write to")->required();
   command->add_option("--count", o->set.n_pictures, "Pictures or films")->capture_default_str();

@@ -19,4 +19,15 @@ inline CLI::Validator whole_number() {
       "");
 }
 
+/// -1 for all layers, or a number of them.
+inline CLI::Validator gpu_layers() {
+  return CLI::Validator(
+      [](std::string& text) {
+        if (text == "-1") return std::string();
+        return whole_number()(text).empty() ? std::string()
+                                            : "expected -1 or a number of layers, got " + text;
+      },
+      "");
+}
+
 }  // namespace plateau::cli

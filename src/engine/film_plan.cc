@@ -166,8 +166,10 @@ FilmPlan plan_film(const VideoPart& part, const VideoOptions& options,
   }
   if (film.frames.n_frames % frames_per_slice != 0) {
     film.notes.push_back(
-        fmt::format("{}: {} frames are encoded in groups of {}: the last one is repeated",
-                    part.path, film.frames.n_frames, frames_per_slice));
+        fmt::format("{}: {} encoded in groups of {}: the last one is repeated", part.path,
+                    film.frames.n_frames == 1 ? "1 frame is"
+                                              : fmt::format("{} frames are", film.frames.n_frames),
+                    frames_per_slice));
   }
   return film;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/plural.h"
 #include "engine/media_plan.h"
 
 namespace plateau::engine {
@@ -20,8 +21,8 @@ struct TokenBox {
   int row_end = 0;
 
   bool holds(const kv::TokenInfo& info) const {
-    return info.plane >= plane_begin && info.plane < plane_end && info.w >= col_begin && info.w < col_end && info.h >= row_begin &&
-           info.h < row_end;
+    return info.plane >= plane_begin && info.plane < plane_end && info.w >= col_begin &&
+           info.w < col_end && info.h >= row_begin && info.h < row_end;
   }
   int64_t n_tokens() const {
     return int64_t{plane_end - plane_begin} * (col_end - col_begin) * (row_end - row_begin);
@@ -91,9 +92,8 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
   }
   if (plan.protection.n_evictable_text > 0) {
     usage.notes.push_back(
-        fmt::format("the oldest {} text tokens may be evicted: text beyond half "
-                    "the budget is not always kept",
-                    plan.protection.n_evictable_text));
+        fmt::format("the oldest {} may be evicted: text beyond half the budget is not always kept",
+                    counted(plan.protection.n_evictable_text, "text token")));
   }
   const int n_ctx_train = loaded.language_model.config().n_ctx_train;
   if (plan.prompt.next_position() > n_ctx_train) {

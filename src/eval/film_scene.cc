@@ -89,8 +89,8 @@ class Backdrops {
     if (index != index_) move_to(index);
     const auto weight = static_cast<uint32_t>((frame % n_fade) * kOne / n_fade);
     for (size_t i = 0; i < now_.size(); ++i) {
-      view.pixels[i] = static_cast<uint8_t>(
-          (now_[i] * (kOne - weight) + next_[i] * weight + kOne / 2) / kOne);
+      view.pixels[i] =
+          static_cast<uint8_t>((now_[i] * (kOne - weight) + next_[i] * weight + kOne / 2) / kOne);
     }
   }
 
@@ -116,8 +116,7 @@ class Backdrops {
     const uint64_t seed = rng.next();
     for (int row = 0; row < grid_.n_rows(); ++row) {
       const int64_t top = grid_.top(row);
-      paint_cells(grid_, seed, row,
-                  view.part(0, top, grid_.width(), grid_.top(row + 1) - top));
+      paint_cells(grid_, seed, row, view.part(0, top, grid_.width(), grid_.top(row + 1) - top));
     }
     return pixels;
   }
@@ -138,8 +137,14 @@ Scene write_film_scene(const SceneOptions& options, const FilmOptions& film,
   check_options(options, film);
   const CellGrid grid(options.width, options.height, options.cell, options.n_cols, options.n_rows);
   const int64_t n_frames = frames_of(film.seconds, film.fps);
-  Scene scene{grid.width(), grid.height(), grid.n_cols(),     grid.n_rows(),
-              options.seed, options.n_objects, {}, static_cast<double>(n_frames) / film.fps,
+  Scene scene{grid.width(),
+              grid.height(),
+              grid.n_cols(),
+              grid.n_rows(),
+              options.seed,
+              options.n_objects,
+              {},
+              static_cast<double>(n_frames) / film.fps,
               film.fps};
   const std::vector<Placement> placed =
       place_in_turn(grid, options.variety, options.n_objects, options.n_decoys, options.seed);

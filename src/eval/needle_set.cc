@@ -43,8 +43,7 @@ void check_options(const NeedleSetOptions& options) {
     throw_error(ErrorCode::kInvalidArgument, "[needle] expected 1 to {} wordings, got {}",
                 n_question_wordings(), options.n_wordings);
   }
-  if (!options.film &&
-      std::any_of(options.kinds.begin(), options.kinds.end(), is_about_time)) {
+  if (!options.film && std::any_of(options.kinds.begin(), options.kinds.end(), is_about_time)) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[needle] expected films for questions about time (when, second, first), got "
                 "pictures; try --film");
@@ -176,10 +175,10 @@ NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgr
     if (!photos.empty() && !options.film) {
       scene_options.background = photos[Rng(scene_options.seed, kPhotoStream).below(photos.size())];
     }
-    const Scene scene = write_medium(options, scene_options, photos, (folder / file).string(),
-                                     [&](double share) {
-                                       if (progress) progress(i + share, options.n_pictures);
-                                     });
+    const Scene scene =
+        write_medium(options, scene_options, photos, (folder / file).string(), [&](double share) {
+          if (progress) progress(i + share, options.n_pictures);
+        });
     std::string question_lines;
     for (const Question& question :
          ask_about(scene, options.kinds, options.questions_per_picture, options.n_wordings,

@@ -38,8 +38,8 @@ enum class FilmFormat { kMp4, kMkv, kAvi };
 FilmFormat parse_film_format(const std::string& name);
 
 struct NeedleSetOptions {
-  std::string out_dir;  // made when it does not exist
-  int n_pictures = 1;   // or films
+  std::string out_dir;            // made when it does not exist
+  int n_pictures = 1;             // or films
   int questions_per_picture = 1;  // fewer where a scene has no more to ask; see ask_about
   std::vector<QuestionKind> kinds = {QuestionKind::kNumber};
   int n_wordings = 1;
@@ -62,8 +62,9 @@ struct NeedleSet {
 
 /// Files of the same names are replaced. The lines of a picture are written as soon as it is
 /// finished, so that what an interruption leaves is a smaller set.
-/// `progress` may be empty. Errors: those of write_scene and write_film_scene; kNotFound when photos_dir is no folder or
-/// holds no photograph; kUnavailable when the folder cannot be made or written.
+/// `progress` may be empty. Errors: those of write_scene and write_film_scene; kNotFound when
+/// photos_dir is no folder or holds no photograph; kUnavailable when the folder cannot be made or
+/// written.
 NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgress& progress);
 
 }  // namespace plateau::eval

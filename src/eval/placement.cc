@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/plural.h"
 #include "eval/decoys.h"
 #include "eval/rng.h"
 
@@ -79,8 +80,8 @@ void check_counts(const CellGrid& grid, ObjectVariety variety, int n_objects, in
   const int64_t most_decoys = std::min<int64_t>(kMaxDrawings, grid.n_cells()) - n_objects;
   if (n_decoys < 0 || n_decoys > most_decoys) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[needle] expected 0 to {} distractors beside {} objects in {}x{} cells, got {}",
-                most_decoys, n_objects, grid.n_cols(), grid.n_rows(), n_decoys);
+                "[needle] expected 0 to {} distractors beside {} in {}x{} cells, got {}",
+                most_decoys, counted(n_objects, "object"), grid.n_cols(), grid.n_rows(), n_decoys);
   }
 }
 
@@ -161,8 +162,8 @@ std::vector<Placement> place_in_turn(const CellGrid& grid, ObjectVariety variety
   }
   if (n_decoys < 0 || n_decoys > kMaxDrawings - n_objects) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[needle] expected 0 to {} distractors beside {} objects, got {}",
-                kMaxDrawings - n_objects, n_objects, n_decoys);
+                "[needle] expected 0 to {} distractors beside {}, got {}", kMaxDrawings - n_objects,
+                counted(n_objects, "object"), n_decoys);
   }
   std::vector<Placement> drawings =
       choose_drawings(grid.cell(), variety, n_objects, n_decoys, seed);

@@ -144,19 +144,21 @@ class Asker {
     });
     if (names.empty()) return std::nullopt;
     const Description& name = names[rng_.below(names.size())];
-    return Question{QuestionKind::kCount,
-                    "count-" + slug(name.text()),
-                    replaced(wording(scene_.is_film() ? "count_in_film" : "count"), "{objects}", name.plural()),
-                    std::to_string(wanted),
-                    digits_up_to(kMostCounted),
-                    matches(scene_, name)};
+    return Question{
+        QuestionKind::kCount,
+        "count-" + slug(name.text()),
+        replaced(wording(scene_.is_film() ? "count_in_film" : "count"), "{objects}", name.plural()),
+        std::to_string(wanted),
+        digits_up_to(kMostCounted),
+        matches(scene_, name)};
   }
 
   Question existence(const Description& name) {
     const std::vector<int> found = matches(scene_, name);
     return Question{QuestionKind::kExists,
                     "exists-" + slug(name.text()),
-                    replaced(wording(scene_.is_film() ? "exists_in_film" : "exists"), "{an object}", name.with_article()),
+                    replaced(wording(scene_.is_film() ? "exists_in_film" : "exists"), "{an object}",
+                             name.with_article()),
                     found.empty() ? "no" : "yes",
                     {"yes", "no"},
                     found};
@@ -234,14 +236,13 @@ class Asker {
     const auto other_name = unique_name(other);
     if (!name || !other_name) return std::nullopt;
     const bool one_is_first = scene_.drawings[one].start_s < scene_.drawings[other].start_s;
-    return Question{
-        QuestionKind::kFirst,
-        "first-" + slug(name->text()) + "-" + slug(other_name->text()),
-        replaced(replaced(wording("first"), "{object}", name->text()), "{other}",
-                 other_name->text()),
-        one_is_first ? name->text() : other_name->text(),
-        {name->text(), other_name->text()},
-        {one, other}};
+    return Question{QuestionKind::kFirst,
+                    "first-" + slug(name->text()) + "-" + slug(other_name->text()),
+                    replaced(replaced(wording("first"), "{object}", name->text()), "{other}",
+                             other_name->text()),
+                    one_is_first ? name->text() : other_name->text(),
+                    {name->text(), other_name->text()},
+                    {one, other}};
   }
 
   const Scene& scene_;

@@ -190,4 +190,33 @@ ResultRecord run_question(Engine& engine, const SetQuestion& question, const Set
   return record;
 }
 
+std::string contradiction(const ResultRecord& record, const SetQuestion& question) {
+  if (record.kind != question.kind) {
+    return fmt::format("field kind: expected '{}', as in the set, got '{}'", question.kind,
+                       record.kind);
+  }
+  if (record.is_error) return "";
+  const std::string expected = expected_answer(question);
+  if (record.expected != expected) {
+    return fmt::format("field expected: expected '{}', as in the set, got '{}'", expected,
+                       record.expected);
+  }
+  if (record.choice.has_value() != question.is_multiple_choice()) {
+    return fmt::format("field choice: expected {}, got {}",
+                       question.is_multiple_choice() ? "an option's index" : "null",
+                       record.choice ? fmt::format("{}", *record.choice) : "null");
+  }
+  if (!record.choice) return "";
+  const auto n_choices = static_cast<int>(question.choices.size());
+  if (*record.choice >= n_choices) {
+    return fmt::format("field choice: expected less than {}, got {}", n_choices, *record.choice);
+  }
+  const bool is_right = *record.choice == question.right_choice;
+  if (record.right != is_right) {
+    return fmt::format("field right: expected {} for the choice {}, got {}", is_right,
+                       *record.choice, record.right);
+  }
+  return "";
+}
+
 }  // namespace plateau::eval

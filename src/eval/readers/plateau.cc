@@ -27,8 +27,9 @@ NeedleBox read_needle(const JsonRecord& record, const SetQuestion& question) {
   const int64_t medium = record.whole_number("image").value_or(0);
   const auto n_media = static_cast<int64_t>(question.media.size());
   if (medium < 0 || medium >= n_media) {
-    record.fail("image", n_media == 1 ? "0: there is one picture or film"
-                                      : fmt::format("the index of one of {} pictures and films", n_media));
+    record.fail("image", n_media == 1
+                             ? "0: there is one picture or film"
+                             : fmt::format("the index of one of {} pictures and films", n_media));
   }
   NeedleBox needle = {.media = static_cast<int>(medium)};
   const bool has_times = record.has("start_s") || record.has("end_s");
