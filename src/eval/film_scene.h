@@ -18,7 +18,7 @@ struct FilmOptions {
   int fps = 1;          // frames a second, as they are stored
   double needle_s = 1;  // how long each drawing is there, rounded to whole frames, at least one
   /// Photographs that the backdrop goes through, in random order; empty: scene's background.
-  std::vector<std::string> photos;
+  std::vector<std::string> photos = {};
 };
 
 /// Writes a film named *.mp4, *.mkv or *.avi, in place of what is there. Of `scene`, width and

@@ -46,7 +46,8 @@ int n_question_wordings();
 /// At most n_questions different questions, their kinds taking turns; fewer where the scene has no
 /// more (no digit that only one object carries, say). Number questions go through the objects in
 /// the scene's order. Each is worded in one of the first n_wordings ways.
-/// REQUIRES: kinds is not empty, and about time in films only; n_wordings in [1, n_question_wordings()].
+/// REQUIRES: kinds is not empty, and about time in films only; n_wordings in [1,
+/// n_question_wordings()].
 std::vector<Question> ask_about(const Scene& scene, std::span<const QuestionKind> kinds,
                                 int n_questions, int n_wordings, Rng rng);
 

@@ -115,8 +115,8 @@ TEST(Bench, AFullDiskIsAnError) {
 }
 
 TEST(Bench, FramesGoThroughTheEncoder) {
-  const Finished finished = plateau(bench({"--mmproj", pico_mmproj(), "--frames", "3,20",
-                                           "--kv-budget", "full,40", "--repeats", "1"}));
+  const Finished finished = plateau(bench(
+      {"--mmproj", pico_mmproj(), "--frames", "3,20", "--kv-budget", "full,40", "--repeats", "1"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const auto lines = lines_of(finished.out);
   ASSERT_EQ(lines.size(), 5u);

@@ -240,7 +240,8 @@ TEST_F(EvalCommand, AMissingPictureIsAnErrorRecordAndTheOthersGoOn) {
 
   const Finished finished = eval(folder, {"--kv-budget", "full,28", "--out", out()});
   EXPECT_EQ(finished.exit_code, 3);
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("no-such.png"), HasSubstr("2 of 10 answers could not")));
+  EXPECT_THAT(finished.err,
+              AllOf(HasSubstr("no-such.png"), HasSubstr("2 of 10 answers could not")));
   EXPECT_THAT(finished.out, HasSubstr("errors: 1"));
   const std::vector<json> errors = of_type(lines_of(out()), "error");
   ASSERT_EQ(errors.size(), 2U);
@@ -334,7 +335,7 @@ TEST_F(EvalCommand, ResultsThatContradictTheSetAreNotBelieved) {
   ASSERT_EQ(eval(set(), {"--out", out()}).exit_code, 0);
   const std::vector<json> lines = lines_of(out());
   const std::tuple<const char*, json, const char*> changes[] = {
-      {"id", "nobody", "field id"},       {"kind", "odd", "field kind"},
+      {"id", "nobody", "field id"},        {"kind", "odd", "field kind"},
       {"expected", "x", "field expected"}, {"choice", 99, "field choice"},
       {"choice", nullptr, "field choice"}, {"score", 7, "field score"},
       {"policy", "mine", "field policy"}};

@@ -74,7 +74,10 @@ std::vector<Case> option_cases() {
       {"NegativeSeed", asked({"--seed", "-1"}), kUsage, "a whole number from 0 on"},
       {"NegativeNeedleSeed", {"needle", "--out", "x", "--seed", "-1"}, kUsage, "--seed"},
       {"TimeOfAPicture", {"needle", "--out", "x", "--kinds", "when"}, kUsage, "--film"},
-      {"PictureFormatOfAFilm", {"needle", "--out", "x", "--film", "--format", "jpg"}, kUsage, "mp4"},
+      {"PictureFormatOfAFilm",
+       {"needle", "--out", "x", "--film", "--format", "jpg"},
+       kUsage,
+       "mp4"},
       {"NoFilmLength", {"needle", "--out", "x", "--film", "--seconds", "0"}, kUsage, "[--seconds]"},
       {"NoStatsFolder", asked({"--stats-json", "/nonexistent/s.json"}), kBadInput, "s.json"},
       {"NoQuestionFile", pico_run({"-f", "/nonexistent/q.txt"}), kBadInput, "q.txt"},
@@ -141,8 +144,7 @@ TEST(NamedPipe, IsRefused) {
 
 TEST(StandardInput, IsReadUnderEachOfItsNames) {
   for (const char* name : {"-", "/dev/stdin", "/dev/fd/0"}) {
-    const Finished finished =
-        plateau(pico_run({"-f", name, "-n", "1", "-q"}), {.input = "hello"});
+    const Finished finished = plateau(pico_run({"-f", name, "-n", "1", "-q"}), {.input = "hello"});
     EXPECT_EQ(finished.exit_code, 0) << name << finished.err;
   }
 }

@@ -88,12 +88,13 @@ TEST_F(DatasetTest, ReadsOurOwnSets) {
 }
 
 TEST_F(DatasetTest, NeedlesOfFilmsHaveTimes) {
-  write("set.jsonl",
-        R"({"id": "a", "video": "a.mp4", "question": "What?", "answer": "7",)"
-        R"( "needle": {"x": 1, "y": 2, "w": 3, "h": 4, "start_s": 5, "end_s": 6.5}})"
-        "\n"
-        R"({"id": "b", "image": "a.jpg", "frames": "list.txt", "question": "What?", "answer": "7",)"
-        R"( "needles": [{"image": 1, "start_s": 5, "end_s": 6}, {"x": 1, "y": 2, "w": 3, "h": 4}]})");
+  write(
+      "set.jsonl",
+      R"({"id": "a", "video": "a.mp4", "question": "What?", "answer": "7",)"
+      R"( "needle": {"x": 1, "y": 2, "w": 3, "h": 4, "start_s": 5, "end_s": 6.5}})"
+      "\n"
+      R"({"id": "b", "image": "a.jpg", "frames": "list.txt", "question": "What?", "answer": "7",)"
+      R"( "needles": [{"image": 1, "start_s": 5, "end_s": 6}, {"x": 1, "y": 2, "w": 3, "h": 4}]})");
   const Dataset set = read(path());
   const NeedleBox& box = set.questions[0].needles.at(0);
   EXPECT_EQ(box.x, 1);

@@ -48,8 +48,7 @@ double difference(const media::Rgb8& a, const media::Rgb8& b, const Drawing& box
 TEST(FilmScene, EachObjectIsThereInItsTimeOnly) {
   const TempDir dir;
   for (const std::string name : {"a.mp4", "a.mkv", "a.avi"}) {
-    const Scene scene =
-        write_film_scene(frame_of_one_cell(), {.seconds = 40}, dir.file(name), {});
+    const Scene scene = write_film_scene(frame_of_one_cell(), {.seconds = 40}, dir.file(name), {});
     EXPECT_EQ(scene.seconds, 40);
     EXPECT_EQ(scene.drawings.size(), 3U);
     const std::vector<media::Rgb8> frames = frames_of(dir.file(name), 1);
@@ -57,8 +56,8 @@ TEST(FilmScene, EachObjectIsThereInItsTimeOnly) {
     for (const Drawing& drawing : scene.drawings) {
       EXPECT_EQ(drawing.end_s, drawing.start_s + 1);
       for (size_t i = 1; i < frames.size(); ++i) {
-        const bool others = std::any_of(
-            scene.drawings.begin(), scene.drawings.end(), [&](const Drawing& other) {
+        const bool others =
+            std::any_of(scene.drawings.begin(), scene.drawings.end(), [&](const Drawing& other) {
               return other.start_s != drawing.start_s &&
                      std::abs(other.start_s + 0.5 - static_cast<double>(i)) < 1;
             });

@@ -153,8 +153,7 @@ TEST(Question, OfAFilmAskWhatComesFirst) {
 TEST(Question, OfAFilmDoNotCallItAPicture) {
   const QuestionKind kinds[] = {QuestionKind::kCount, QuestionKind::kExists};
   for (uint64_t seed = 0; seed < 50; ++seed) {
-    for (const Question& question :
-         ask_about(film(), kinds, 4, n_question_wordings(), Rng(seed))) {
+    for (const Question& question : ask_about(film(), kinds, 4, n_question_wordings(), Rng(seed))) {
       EXPECT_EQ(question.text.find("picture"), std::string::npos) << question.text;
     }
   }

@@ -67,8 +67,7 @@ TEST(ResultRecord, OfAnErrorSaysWhy) {
 TEST(ResultRecord, BytesThatAreNoTextDoNotBreakTheLine) {
   ResultRecord record = example();
   record.answer = "\xFF\n";
-  EXPECT_EQ(read_back(to_line(to_json(record))).answer,
-            "\xEF\xBF\xBD\n");
+  EXPECT_EQ(read_back(to_line(to_json(record))).answer, "\xEF\xBF\xBD\n");
 }
 
 std::string complaint_about(const nlohmann::ordered_json& json) {

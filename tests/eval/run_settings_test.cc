@@ -57,7 +57,8 @@ TEST(Settings, ComeBackFromARecord) {
     write_setting(setting, record);
     EXPECT_EQ(read_setting(JsonRecord(nlohmann::json(record), "place")), setting) << record.dump();
     record["setting"] = "another";
-    EXPECT_EQ(code_of([&] { read_setting(JsonRecord(nlohmann::json(record), "place")); }), ErrorCode::kCorrupt);
+    EXPECT_EQ(code_of([&] { read_setting(JsonRecord(nlohmann::json(record), "place")); }),
+              ErrorCode::kCorrupt);
   }
 }
 
