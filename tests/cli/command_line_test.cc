@@ -166,7 +166,7 @@ TEST(Wording, OfOneThing) {
       {"--image", dir.file("set/needle-0000.jpg"), "--max-tiles", "1", "-p", "hi", "-n", "1"}));
   EXPECT_THAT(finished.err, HasSubstr(" in 1 block, "));
   EXPECT_THAT(finished.err, Not(HasSubstr(" 1 blocks")));
-  EXPECT_THAT(finished.err, Not(HasSubstr(" 1 tiles")));
+  EXPECT_THAT(finished.err, HasSubstr(", 1 tile, "));
 }
 
 }  // namespace
