@@ -246,7 +246,8 @@ engine::RequestPlan plan_point(const BenchPoint& point, const engine::LoadedMode
     require_encoder(loaded, "--frames");
     engine::PlannedImage film = film_of(point, loaded);
     engine::VisualLayout layout = engine::layout_of(film, loaded.encoder->config());
-    layout.labels.clear();
+    layout.slice_labels.clear();
+    layout.slice_t.resize(static_cast<size_t>(film.film->n_slices()), 0);  // InternVL has no times
     engine::RequestPlan plan = engine::plan_prompt(request, prompt_around(layout, n_vocab, rule));
     plan.images.push_back(std::move(film));
     return plan;
