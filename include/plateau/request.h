@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,13 +37,17 @@ struct Message {
   std::vector<ContentPart> content;
 };
 
-/// A part of a picture, in pixels of the upright original.
+/// A part of a picture or film, in pixels of the upright original.
 struct ImageRegion {
-  int image = 0;  // which picture of the request, in order, films counted; not a film
+  int image = 0;  // which picture or film of the request, in order
   double x = 0;
   double y = 0;
   double width = 0;
   double height = 0;
+  // Of a film: in the frames from the first of these seconds until before the second, counted as
+  // VideoOptions counts them.
+  double start_s = 0;
+  double end_s = std::numeric_limits<double>::infinity();
 };
 
 struct Request {
@@ -54,7 +59,7 @@ struct Request {
   int max_new_tokens = 128;
   /// Fill ImageReport::kept_share.
   bool want_kept_share = false;
-  /// Parts of pictures whose tokens are followed: Usage::regions.
+  /// Parts of pictures and films whose tokens are followed: Usage::regions.
   std::vector<ImageRegion> regions;
   /// Plain texts that the answer might begin with; how likely each is comes back in
   /// Answer::continuations. The answer itself does not depend on them.
@@ -104,7 +109,9 @@ struct ImageReport {
 
 /// What the cache held of a region when decoding began.
 struct RegionReport {
-  int64_t tokens = 0;  // of the picture's grid, without the thumbnail, that the region touches
+  /// Of the picture's grid, without the thumbnail, or of a film's slices, that the region touches.
+  /// 0: none of the frames that were looked at shows it.
+  int64_t tokens = 0;
   int n_layer = 0;
   int n_head_kv = 0;
   std::vector<int32_t> tokens_kept;  // of them, still held: [n_head_kv, n_layer]

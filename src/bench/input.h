@@ -35,7 +35,8 @@ engine::PromptPlan synthetic_prompt(int64_t n_visual_tokens, int unit_tokens, in
 /// `n` token ids below n_vocab, the same at each call.
 std::vector<model::Token> random_tokens(int n, int n_vocab);
 
-/// Errors: those of plan_request; kInvalidArgument for tiles without a projector.
+/// Of frames, the images hold the film, whose path is empty; InternVL's labels are left out.
+/// Errors: those of plan_request; kInvalidArgument for tiles or frames without a projector.
 engine::RequestPlan plan_point(const BenchPoint& point, const engine::LoadedModel& loaded);
 
 /// `plan` and `loaded` must outlive the units.

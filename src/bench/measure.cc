@@ -115,12 +115,21 @@ void add_plan(const BenchPoint& point, engine::LoadedModel& loaded, Measurement&
   request.max_new_tokens = std::max(1, point.n_decode);
   int64_t n_anon_bytes = 0;
   for (const MemoryPart& part : engine::plan_memory(request, plan, loaded)) {
+    // Random frames are drawn, not read.
+    if (point.input == InputKind::kFrames && part.name == "media") continue;
     if (part.name == "compute") result.planned_compute_bytes += part.bytes;
     // Weights that are not mapped are loaded by now, and so in "runtime".
     const bool is_loaded = part.mapped || part.name == "weights" || part.name == "projector";
     if (!is_loaded && part.device == model::Device::cpu().name()) n_anon_bytes += part.bytes;
   }
-  if (point.input != InputKind::kTiles) result.planned_peak_anon_bytes = n_anon_bytes;
+  if (point.input == InputKind::kTiles) return;
+  if (point.input == InputKind::kFrames) {
+    // Those of a slice; a batch of tiles is counted with the encoder's.
+    const engine::PlannedImage& film = plan.images.front();
+    n_anon_bytes +=
+        int64_t{film.film->frames_per_slice} * film.used_width() * film.used_height() * 3;
+  }
+  result.planned_peak_anon_bytes = n_anon_bytes;
 }
 
 void validate(const BenchPoint& point) {

@@ -47,6 +47,8 @@ const char* to_string(InputKind input) {
       return "tokens";
     case InputKind::kTiles:
       return "tiles";
+    case InputKind::kFrames:
+      return "frames";
     case InputKind::kImage:
       return "image";
   }
@@ -75,6 +77,9 @@ ordered_json point_fields(const std::string& run, const BenchPoint& point) {
     json["image"] = point.image;
   } else {
     json["n_input"] = point.n_input;
+  }
+  if (point.input == InputKind::kFrames) {
+    json["frame_size"] = {point.frame_width, point.frame_height};
   }
   json["kv_budget"] = is_full ? ordered_json("full") : ordered_json(kv.budget);
   json["policy"] = is_full ? kv::kFullPolicy : kv.policy;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "bench/child_process.h"
@@ -22,6 +25,7 @@
 #include "cli/jsonl_file.h"
 #include "cli/output_file.h"
 #include "cli/run_options.h"
+#include "cli/validators.h"
 #include "kv/policy.h"
 #include "model/backend.h"
 #include "synth/shapes.h"
@@ -37,6 +41,8 @@ struct BenchOptions {
   synth::ShapeRequest shape;
   std::vector<int64_t> tokens;
   std::vector<int64_t> tiles;
+  std::vector<int64_t> frames;
+  std::string frame_size = "448x448";
   std::vector<std::string> budgets = {"full"};
   std::vector<std::string> policies = {"snapkv"};
   std::vector<std::string> blocks = {"0"};
@@ -90,7 +96,7 @@ int prepare_model(BenchOptions& o) {
                        "model's",
                        o.shape.shape, text.n_layer, text.n_layer_published));
   }
-  if (!o.tiles.empty() || !o.base.image.empty()) {
+  if (!o.tiles.empty() || !o.frames.empty() || !o.base.image.empty()) {
     if (engine.mmproj_path.empty()) engine.mmproj_path = synth::make_vision_shape(o.shape).path;
   }
   return text.n_layer_published;
@@ -105,6 +111,24 @@ KvOptions parse_kv(const std::string& budget, const std::string& block) {
   return make_request(run).kv;
 }
 
+/// "448x448".
+std::pair<int, int> parse_frame_size(const std::string& text) {
+  constexpr int kMost = 8192;
+  const auto [width, height] = [&] {
+    std::pair<int, int> size(0, 0);
+    const char* end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, size.first);
+    if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return std::pair(0, 0);
+    const auto second = std::from_chars(first.ptr + 1, end, size.second);
+    return second.ec == std::errc() && second.ptr == end ? size : std::pair(0, 0);
+  }();
+  if (width < 1 || height < 1 || width > kMost || height > kMost) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[--frame-size] expected WIDTHxHEIGHT of 1 to {} pixels, got {}", kMost, text);
+  }
+  return {width, height};
+}
+
 bench::Sweep make_sweep(const BenchOptions& o) {
   bench::Sweep sweep;
   sweep.base = o.base;
@@ -114,6 +138,10 @@ bench::Sweep make_sweep(const BenchOptions& o) {
   if (!o.tiles.empty()) {
     sweep.base.input = bench::InputKind::kTiles;
     sweep.n_inputs = o.tiles;
+  } else if (!o.frames.empty()) {
+    sweep.base.input = bench::InputKind::kFrames;
+    sweep.n_inputs = o.frames;
+    std::tie(sweep.base.frame_width, sweep.base.frame_height) = parse_frame_size(o.frame_size);
   } else if (!o.base.image.empty()) {
     sweep.base.input = bench::InputKind::kImage;
   } else if (o.tokens.empty()) {
@@ -239,9 +267,20 @@ void add_input_options(CLI::App& app, BenchOptions& o) {
                     ->delimiter(',')
                     ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
                     ->excludes(tokens);
+  auto* frames = app.add_option("--frames", o.frames,
+                                "Random frames of a film, one a second, through the vision encoder")
+                     ->delimiter(',')
+                     ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+                     ->excludes(tokens)
+                     ->excludes(tiles);
+  app.add_option("--frame-size", o.frame_size,
+                 "Their pixels; a family of tiles stretches a frame to one")
+      ->needs(frames)
+      ->capture_default_str();
   app.add_option("--image", o.base.image, "A picture, from the file to the answer")
       ->excludes(tokens)
-      ->excludes(tiles);
+      ->excludes(tiles)
+      ->excludes(frames);
 }
 
 void add_setting_options(CLI::App& app, BenchOptions& o) {
@@ -274,6 +313,7 @@ void add_setting_options(CLI::App& app, BenchOptions& o) {
   app.add_option("--device", o.base.engine.device, "Compute device; default: first GPU, else CPU");
   app.add_option("--n-gpu-layers", o.base.engine.n_gpu_layers,
                  "Layers on the device; -1: all; also -ngl")
+      ->check(gpu_layers())
       ->capture_default_str();
   app.add_option("--encoder-batch", o.base.engine.encoder_batch,
                  "Tiles encoded at once; 0: as many as make 1024 patches")

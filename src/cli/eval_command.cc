@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "base/byte_size.h"
 #include "base/check.h"
+#include "base/plural.h"
 #include "base/stopwatch.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -18,7 +20,9 @@
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
 #include "cli/text_file.h"
+#include "cli/validators.h"
 #include "eval/fingerprint.h"
+#include "eval/readers/json_record.h"
 #include "eval/run_file.h"
 #include "eval/run_summary.h"
 #include "eval/run_workers.h"
@@ -76,7 +80,7 @@ std::vector<eval::Setting> make_settings(const EvalOptions& o) {
 
 bool shows_films(const eval::Dataset& set) {
   const auto is_film = [](const eval::MediaItem& item) {
-    return item.kind == eval::MediaKind::kVideo;
+    return item.kind != eval::MediaKind::kImage;
   };
   return std::any_of(set.questions.begin(), set.questions.end(), [&](const auto& question) {
     return std::any_of(question.media.begin(), question.media.end(), is_film);
@@ -120,6 +124,28 @@ Json make_header(const EvalOptions& o, const EngineOptions& engine, const eval::
           {"mmproj", o.engine.mmproj_path},
           {"set", o.set.path},
           {"questions", set.questions.size()}};
+}
+
+/// For the results in a file: of this set, under settings that there are.
+eval::RunFile::Check record_check(const eval::Dataset& set) {
+  auto by_id = std::make_shared<std::map<std::string, const eval::SetQuestion*>>();
+  for (const eval::SetQuestion& question : set.questions) (*by_id)[question.id] = &question;
+  return [by_id](const eval::ResultRecord& record) -> std::string {
+    const auto policies = kv::policies();
+    const bool knows_policy = record.setting.policy == kv::kFullPolicy ||
+                              std::any_of(policies.begin(), policies.end(), [&](const auto& entry) {
+                                return entry.name == record.setting.policy;
+                              });
+    if (!knows_policy) {
+      return fmt::format("field policy: expected one that there is, got '{}'",
+                         record.setting.policy);
+    }
+    const auto question = by_id->find(record.id);
+    if (question == by_id->end()) {
+      return fmt::format("field id: expected the id of a question of the set, got '{}'", record.id);
+    }
+    return eval::contradiction(record, *question->second);
+  };
 }
 
 /// Questions about the same pictures, one after another, with the settings that each still needs.
@@ -181,7 +207,7 @@ class EvalProgress {
   void add(const eval::ResultRecord& record) {
     ++n_done_;
     n_right_ += record.right ? 1 : 0;
-    if (record.is_error && !quiet_) {
+    if (record.is_error) {
       bar_.clear();
       fmt::print(stderr, "plateau: {} under {}: {}\n", record.id, record.setting.name(),
                  record.error_message);
@@ -262,7 +288,9 @@ void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
           emit(eval::to_line(eval::to_json(record)));
         });
       },
-      [&](const std::string& line) { on_record(eval::record_from_json(Json::parse(line))); },
+      [&](const std::string& line) {
+        on_record(eval::read_result({nlohmann::json::parse(line), "--jobs"}));
+      },
       interrupted);
 }
 
@@ -292,7 +320,6 @@ eval::Dataset read_questions(const EvalOptions& o) {
   eval::DatasetOptions options = o.set;
   options.format = eval::parse_dataset_format(o.format);
   eval::Dataset set = eval::read_dataset(options);
-  if (o.limit > 0 && set.questions.size() > o.limit) set.questions.resize(o.limit);
   return set;
 }
 
@@ -303,7 +330,9 @@ int evaluate(EvalOptions o) {
   o.runner.match = parse_match(o.match);
   if (!o.system.empty()) o.runner.base.messages.push_back({"system", {TextPart{o.system}}});
   const EngineOptions engine_options = make_engine_options(o);
-  const eval::Dataset set = read_questions(o);
+  const eval::Dataset all = read_questions(o);
+  eval::Dataset set = all;
+  if (o.limit > 0 && set.questions.size() > o.limit) set.questions.resize(o.limit);
 
   std::vector<std::string> inputs = set.files;
   inputs.insert(inputs.end(), {o.engine.model_path, o.engine.mmproj_path, o.chat_template_file});
@@ -311,7 +340,7 @@ int evaluate(EvalOptions o) {
   std::optional<eval::RunFile> file;
   std::vector<eval::ResultRecord> records;
   if (!o.out.empty()) {
-    file.emplace(o.out, make_header(o, engine_options, set));
+    file.emplace(o.out, make_header(o, engine_options, set), record_check(all));
     records = file->found();
     if (file->was_repaired()) {
       fmt::print(stderr, "plateau: {}: an unfinished last line was dropped\n", o.out);
@@ -320,8 +349,12 @@ int evaluate(EvalOptions o) {
   const std::vector<PendingGroup> groups = pending_groups(set.questions, settings, records);
   const size_t n_pending = count_pairs(groups);
   if (!o.quiet) {
-    fmt::print(stderr, "plateau: {} questions ({}) under {} settings, {} answers to go\n",
-               set.questions.size(), eval::to_string(set.format), settings.size(), n_pending);
+    const auto number_of = [](size_t n, const char* noun) {
+      return counted(static_cast<int64_t>(n), noun);
+    };
+    fmt::print(stderr, "plateau: {} ({}) under {}, {} to go\n",
+               number_of(set.questions.size(), "question"), eval::to_string(set.format),
+               number_of(settings.size(), "setting"), number_of(n_pending, "answer"));
   }
 
   EvalProgress progress(n_pending, o.quiet);
@@ -339,8 +372,8 @@ int evaluate(EvalOptions o) {
   } catch (const Error& error) {
     progress.clear();
     if (file && error.code() == ErrorCode::kCancelled) {
-      fmt::print(stderr, "plateau: {} results are kept in {}; the same command goes on\n",
-                 records.size(), o.out);
+      fmt::print(stderr, "plateau: {} kept in {}; the same command goes on\n",
+                 counted(static_cast<int64_t>(records.size()), "result"), o.out);
     }
     throw;
   }
@@ -349,7 +382,8 @@ int evaluate(EvalOptions o) {
   const auto n_errors = std::count_if(records.begin(), records.end(),
                                       [](const auto& record) { return record.is_error; });
   if (n_errors == 0) return kExitAnswered;
-  fmt::print(stderr, "plateau: {} of {} answers are errors\n", n_errors, records.size());
+  fmt::print(stderr, "plateau: {} of {} could not be had\n", n_errors,
+             counted(static_cast<int64_t>(records.size()), "answer"));
   return kExitBadInput;
 }
 
@@ -359,7 +393,9 @@ void add_set_options(CLI::App& app, EvalOptions& o) {
       ->capture_default_str();
   app.add_option("--media", o.set.media_root,
                  "Folder that pictures and films are relative to; default: the format's own");
-  app.add_option("--limit", o.limit, "Only the first questions; 0: all")->capture_default_str();
+  app.add_option("--limit", o.limit, "Only the first questions; 0: all")
+      ->check(whole_number())
+      ->capture_default_str();
   app.add_flag("--strict-data", o.strict_data, "Stop at the first question that cannot be asked");
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/byte_size.h"
+#include "base/plural.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/film_text.h"
@@ -25,10 +26,11 @@ void print_table(const Plan& plan) {
       print_row("film", fmt::format("{}: {}", image.path, film_text(image)));
       continue;
     }
-    const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
-    print_row("picture", fmt::format("{}: {}x{} {}, used at {}x{}{}, {} tokens", image.path,
-                                     image.width, image.height, image.format, image.used_width,
-                                     image.used_height, tiles, image.tokens_made));
+    const std::string tiles = image.n_tiles > 0 ? ", " + counted(image.n_tiles, "tile") : "";
+    print_row("picture",
+              fmt::format("{}: {}x{} {}, used at {}x{}{}, {}", image.path, image.width,
+                          image.height, image.format, image.used_width, image.used_height, tiles,
+                          counted(image.tokens_made, "token")));
   }
   print_row("tokens", fmt::format("{} ({} visual, {} text)", usage.prompt_tokens,
                                   usage.visual_tokens, usage.text_tokens));

@@ -9,6 +9,7 @@
 #include "base/byte_size.h"
 #include "base/check.h"
 #include "base/memory.h"
+#include "base/plural.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/film_text.h"
@@ -33,16 +34,16 @@ void print_plan(const Plan& plan) {
       fmt::print(stderr, "plateau: {}: {}\n", image.path, film_text(image));
       continue;
     }
-    const std::string tiles = image.n_tiles > 0 ? fmt::format(", {} tiles", image.n_tiles) : "";
-    fmt::print(stderr, "plateau: {}: {}x{} {}{}, {} visual tokens\n", image.path, image.width,
-               image.height, image.format, tiles, image.tokens_made);
+    const std::string tiles = image.n_tiles > 0 ? ", " + counted(image.n_tiles, "tile") : "";
+    fmt::print(stderr, "plateau: {}: {}x{} {}{}, {}\n", image.path, image.width, image.height,
+               image.format, tiles, counted(image.tokens_made, "visual token"));
   }
   for (const std::string& note : usage.notes) fmt::print(stderr, "plateau: {}\n", note);
   for (const std::string& change : plan.concessions) {
     fmt::print(stderr, "plateau: to fit --memory: {}\n", change);
   }
-  fmt::print(stderr, "plateau: {} prompt tokens in {} blocks, {} kept, KV memory {}\n",
-             usage.prompt_tokens, usage.blocks,
+  fmt::print(stderr, "plateau: {} in {}, {} kept, KV memory {}\n",
+             counted(usage.prompt_tokens, "prompt token"), counted(usage.blocks, "block"),
              usage.kv_budget == 0 ? "all" : fmt::format("{}", usage.kv_budget),
              format_byte_size(usage.kv_bytes));
   fmt::print(stderr, "plateau: at most {} of memory, {} of it weights\n",

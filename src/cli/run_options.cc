@@ -6,6 +6,7 @@
 #include "base/byte_size.h"
 #include "base/check.h"
 #include "cli/text_file.h"
+#include "cli/validators.h"
 #include "kv/policy.h"
 
 namespace plateau::cli {
@@ -77,7 +78,9 @@ void add_sampling_options(CLI::App& app, RunOptions& o) {
   app.add_option("--top-k", sampling.top_k, "0: all")->capture_default_str();
   app.add_option("--top-p", sampling.top_p, "1: all")->capture_default_str();
   app.add_option("--min-p", sampling.min_p, "0: all")->capture_default_str();
-  app.add_option("--seed", sampling.seed, "Of the random choice")->capture_default_str();
+  app.add_option("--seed", sampling.seed, "Of the random choice")
+      ->check(whole_number())
+      ->capture_default_str();
 }
 
 void add_picture_options(CLI::App& app, ImageOptions& image) {
@@ -173,7 +176,9 @@ void add_policy_options(CLI::App& app, PolicyOptions& options) {
              "Over neighbours in the cache or on the picture's grid");
   add_choice(app, "--group", options.group, kGroups,
              "How the query heads of a kv head share scores: mean or max");
-  app.add_option("--policy-seed", options.seed, "Of policy random")->capture_default_str();
+  app.add_option("--policy-seed", options.seed, "Of policy random")
+      ->check(whole_number())
+      ->capture_default_str();
 }
 
 void add_proxy_option(CLI::App& app, PolicyOptions& options) {
@@ -193,6 +198,7 @@ void add_machine_options(CLI::App& app, EngineOptions& engine) {
       ->capture_default_str();
   app.add_option("--device", engine.device, "Compute device; default: first GPU, else CPU");
   app.add_option("--n-gpu-layers", engine.n_gpu_layers, "Layers on the device; -1: all; also -ngl")
+      ->check(gpu_layers())
       ->capture_default_str();
   app.add_option("--encoder-batch", engine.encoder_batch,
                  "Tiles encoded at once; 0: as many as make 1024 patches")

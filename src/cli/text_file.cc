@@ -1,7 +1,14 @@
 #include "cli/text_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/check.h"
@@ -18,11 +25,34 @@ struct FileCloser {
 };
 using FilePtr = std::unique_ptr<std::FILE, FileCloser>;
 
+/// Opening a named pipe would wait for a writer that may never come. A pipe without a name, such as
+/// /dev/stdin or what a shell's <(...) stands for, has one already.
+FilePtr open_text_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading: {}", path,
+                std::strerror(errno));
+  }
+  FilePtr file(::fdopen(fd, "rb"));
+  struct stat status = {};
+  if (!file || ::fstat(fd, &status) != 0) {
+    throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
+  }
+  std::error_code ignored;
+  const std::string target =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), ignored).string();
+  if (S_ISFIFO(status.st_mode) && !target.starts_with("pipe:")) {
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected a file, got a named pipe; try - for standard input", path);
+  }
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return file;
+}
+
 }  // namespace
 
 std::string read_text_file(const std::string& path) {
-  const FilePtr file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
-  if (!file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
+  const FilePtr file = path == "-" ? FilePtr(stdin) : open_text_file(path);
   std::string text;
   std::array<char, 1 << 16> buffer = {};
   while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), file.get())) {

@@ -5,7 +5,8 @@
 
 namespace plateau::cli {
 
-/// Errors: kNotFound, kInvalidArgument (larger than 64 MiB).
+/// Errors: kNotFound, kUnsupported (a named pipe, whose writer may never come), kInvalidArgument
+/// (larger than 64 MiB).
 std::string read_text_file(const std::string& path);
 
 /// Replaces the file. Errors: kUnavailable (cannot be written, disc full).

@@ -13,6 +13,8 @@ constexpr size_t kMaxProbes = 64;
 constexpr double kMaxFps = 1000;
 // A moment that is a rounded number of temporal positions must not fall to the one before.
 constexpr double kRounding = 1e-6;
+// Seconds by which media::VideoReader tells frames apart.
+constexpr double kSameMoment = 0.5e-3;
 
 /// Units and slices are counted in int.
 constexpr int64_t kMaxFrames = INT32_MAX / 4;
@@ -82,6 +84,32 @@ int FilmPlan::n_slices() const {
   return static_cast<int>((frames.n_frames + frames_per_slice - 1) / frames_per_slice);
 }
 
+double FilmPlan::frame_s(int64_t frame) const {
+  return is_list ? listed[static_cast<size_t>(frame)].timestamp_s : frames.timestamp_s(frame);
+}
+
+std::pair<int, int> FilmPlan::slices_within(double start_s, double end_s) const {
+  // Frames are due in rising order.
+  const auto first_at = [&](double seconds) {
+    int64_t low = 0;
+    int64_t high = frames.n_frames;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (frame_s(middle) < seconds - kSameMoment) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  const int64_t first = first_at(start_s);
+  const int64_t last = first_at(end_s);
+  const int begin = static_cast<int>(first / frames_per_slice);
+  if (last <= first) return {begin, begin};
+  return {begin, static_cast<int>((last + frames_per_slice - 1) / frames_per_slice)};
+}
+
 double FilmPlan::slice_s(int slice) const {
   const int64_t frame = int64_t{slice} * frames_per_slice;
   if (!is_list) return static_cast<double>(frame) * frames.step_s;
@@ -138,8 +166,10 @@ FilmPlan plan_film(const VideoPart& part, const VideoOptions& options,
   }
   if (film.frames.n_frames % frames_per_slice != 0) {
     film.notes.push_back(
-        fmt::format("{}: {} frames are encoded in groups of {}: the last one is repeated",
-                    part.path, film.frames.n_frames, frames_per_slice));
+        fmt::format("{}: {} encoded in groups of {}: the last one is repeated", part.path,
+                    film.frames.n_frames == 1 ? "1 frame is"
+                                              : fmt::format("{} frames are", film.frames.n_frames),
+                    frames_per_slice));
   }
   return film;
 }

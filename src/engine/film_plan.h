@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/visual_layout.h"
@@ -33,6 +34,10 @@ struct FilmPlan {
   std::vector<std::string> notes = {};
 
   int n_slices() const;
+  /// When a frame is due, in seconds of the film.
+  double frame_s(int64_t frame) const;
+  /// The slices, half open, with a frame that is due in [start_s, end_s).
+  std::pair<int, int> slices_within(double start_s, double end_s) const;
   /// Seconds from the first frame to the first one of a slice.
   double slice_s(int slice) const;
 };

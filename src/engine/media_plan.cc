@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/plural.h"
 
 namespace plateau::engine {
 namespace {
@@ -80,8 +81,9 @@ int64_t token_cap(const ImageOptions& options, size_t n_images) {
     const int64_t share = options.max_visual_tokens / static_cast<int64_t>(n_images);
     if (share < 1) {
       throw_error(ErrorCode::kInvalidArgument,
-                  "[--max-visual-tokens] expected at least {} tokens for {} pictures, got {}",
-                  n_images, n_images, options.max_visual_tokens);
+                  "[--max-visual-tokens] expected at least {} for {}, got {}",
+                  counted(static_cast<int64_t>(n_images), "token"),
+                  counted(static_cast<int64_t>(n_images), "picture"), options.max_visual_tokens);
     }
     cap = cap > 0 ? std::min(cap, share) : share;
   }
@@ -110,10 +112,10 @@ void plan_tile_images(const ImageOptions& options, const model::VisionConfig& vi
     if (share < min_tiles) {
       const bool each = options.max_tokens > 0 && cap == options.max_tokens;
       const int64_t n_images = each ? 1 : static_cast<int64_t>(images.size());
-      throw_error(ErrorCode::kInvalidArgument,
-                  "[{}] expected at least {} tokens for {} pictures, got {}",
+      throw_error(ErrorCode::kInvalidArgument, "[{}] expected at least {} tokens for {}, got {}",
                   each ? "--image-max-tokens" : "--max-visual-tokens",
-                  int64_t{vision.tokens_per_tile()} * min_tiles * n_images, n_images,
+                  int64_t{vision.tokens_per_tile()} * min_tiles * n_images,
+                  counted(n_images, "picture"),
                   each ? options.max_tokens : options.max_visual_tokens);
     }
     const int cap_tiles = static_cast<int>(std::min<int64_t>(share, INT32_MAX));

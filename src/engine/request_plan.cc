@@ -65,9 +65,10 @@ void check_regions(const Request& request, const std::vector<PlannedImage>& imag
   for (const ImageRegion& region : request.regions) {
     require(region.image >= 0 && region.image < static_cast<int64_t>(images.size()), "regions",
             "the index of a picture of the request", region.image);
-    if (images[static_cast<size_t>(region.image)].film) {
-      throw_error(ErrorCode::kInvalidArgument, "[regions] expected a picture, got the film {}",
-                  images[static_cast<size_t>(region.image)].path);
+    if (images[static_cast<size_t>(region.image)].film && !(region.start_s < region.end_s)) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[regions] expected a part of {} that ends after it starts, got {} to {} s",
+                  images[static_cast<size_t>(region.image)].path, region.start_s, region.end_s);
     }
     const media::ImageInfo& info = images[static_cast<size_t>(region.image)].info;
     // Written so that NaN fails.

@@ -40,7 +40,8 @@ Sequence::Sequence(const model::LanguageModel& model, const model::Backends& bac
                    const SequenceOptions& options, const kv::TokenTable& prompt)
     : model_(model),
       options_(options),
-      cache_(model, options.n_arena, options.cache_type_k, options.cache_type_v),
+      cache_(model, options.n_arena, options.cache_type_k, options.cache_type_v,
+             model::WeightUse::kCompute, backends.cancel_poll()),
       runner_(model, backends, cache_),
       slots_(model.config().n_layer, model.config().n_head_kv, cache_.n_slot()),
       tokens_(prompt) {}

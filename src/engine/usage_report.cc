@@ -4,22 +4,28 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/plural.h"
 #include "engine/media_plan.h"
 
 namespace plateau::engine {
 namespace {
 
-/// Half-open ranges of token rows and columns on one picture's own grid.
+/// Half-open ranges of token rows and columns on a picture's own grid, or on those of a film's
+/// slices.
 struct TokenBox {
-  int plane = 0;
+  int plane_begin = 0;
+  int plane_end = 0;
   int col_begin = 0;
   int col_end = 0;
   int row_begin = 0;
   int row_end = 0;
 
   bool holds(const kv::TokenInfo& info) const {
-    return info.plane == plane && info.w >= col_begin && info.w < col_end && info.h >= row_begin &&
-           info.h < row_end;
+    return info.plane >= plane_begin && info.plane < plane_end && info.w >= col_begin &&
+           info.w < col_end && info.h >= row_begin && info.h < row_end;
+  }
+  int64_t n_tokens() const {
+    return int64_t{plane_end - plane_begin} * (col_end - col_begin) * (row_end - row_begin);
   }
 };
 
@@ -42,10 +48,14 @@ TokenBox tokens_of(const ImageRegion& region, const RequestPlan& plan) {
     n_cols = std::max(n_cols, unit.grid_w0 + unit.n_grid_cols);
     n_rows = std::max(n_rows, unit.grid_h0 + unit.n_grid_rows);
   }
-  const media::ImageInfo& info = plan.images[static_cast<size_t>(region.image)].info;
+  const PlannedImage& image = plan.images[static_cast<size_t>(region.image)];
+  const media::ImageInfo& info = image.info;
+  // A film's slices are planes in order.
+  const auto [first, last] =
+      image.film ? image.film->slices_within(region.start_s, region.end_s) : std::pair(0, 1);
   const auto [col_begin, col_end] = touched(region.x, region.width, info.width, n_cols);
   const auto [row_begin, row_end] = touched(region.y, region.height, info.height, n_rows);
-  return {plane, col_begin, col_end, row_begin, row_end};
+  return {plane + first, plane + last, col_begin, col_end, row_begin, row_end};
 }
 
 }  // namespace
@@ -82,9 +92,8 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
   }
   if (plan.protection.n_evictable_text > 0) {
     usage.notes.push_back(
-        fmt::format("the oldest {} text tokens may be evicted: text beyond half "
-                    "the budget is not always kept",
-                    plan.protection.n_evictable_text));
+        fmt::format("the oldest {} may be evicted: text beyond half the budget is not always kept",
+                    counted(plan.protection.n_evictable_text, "text token")));
   }
   const int n_ctx_train = loaded.language_model.config().n_ctx_train;
   if (plan.prompt.next_position() > n_ctx_train) {
@@ -143,7 +152,7 @@ void report_regions(const RequestPlan& plan, const Sequence& sequence,
   for (const ImageRegion& region : regions) {
     const TokenBox box = tokens_of(region, plan);
     RegionReport& report = usage.regions.emplace_back();
-    report.tokens = int64_t{box.col_end - box.col_begin} * int64_t{box.row_end - box.row_begin};
+    report.tokens = box.n_tokens();
     report.n_layer = slots.n_layer();
     report.n_head_kv = slots.n_head_kv();
     for (int il = 0; il < slots.n_layer(); ++il) {

@@ -83,4 +83,12 @@ void paint_background(RgbView view, Rng rng) {
   if (rng.coin()) gaussian_blur(view, kSigma[rng.below(kSigma.size())]);
 }
 
+void paint_cells(const CellGrid& grid, uint64_t seed, int row, RgbView band) {
+  for (int col = 0; col < grid.n_cols(); ++col) {
+    const int64_t left = grid.left(col);
+    const auto index = static_cast<uint64_t>(int64_t{row} * grid.n_cols() + col);
+    paint_background(band.part(left, 0, grid.left(col + 1) - left, band.height), Rng(seed, index));
+  }
+}
+
 }  // namespace plateau::eval

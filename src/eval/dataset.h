@@ -6,12 +6,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace plateau::eval {
 
-enum class MediaKind { kImage, kVideo };
+enum class MediaKind {
+  kImage,
+  kVideo,
+  kFrames,  // a list or folder of pictures that stand for a film
+};
 
 /// A picture or a film that a question shows.
 struct MediaItem {
@@ -25,13 +30,16 @@ struct PromptPart {
   int media = -1;  // index into SetQuestion::media
 };
 
-/// Where the answer stands: a box in pixels of the upright picture.
+/// Where the answer stands: a box in pixels of the upright picture; of a film, in its frames from
+/// start_s until before end_s.
 struct NeedleBox {
   int media = 0;  // index into SetQuestion::media
   double x = 0;
   double y = 0;
   double width = 0;
   double height = 0;
+  double start_s = 0;
+  double end_s = std::numeric_limits<double>::infinity();
 };
 
 /// A question of a set, with what is right.

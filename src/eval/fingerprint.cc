@@ -56,8 +56,10 @@ std::string sha256(const std::string& bytes) {
 std::string file_fingerprint(const std::string& path) {
   std::error_code error;
   const auto file_size = std::filesystem::file_size(path, error);
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
-  if (error || !file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
+  // What is no regular file has no size; to open a named pipe would wait for its writer.
+  const std::unique_ptr<std::FILE, FileCloser> file(error ? nullptr
+                                                          : std::fopen(path.c_str(), "rb"));
+  if (!file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
   const auto size = static_cast<int64_t>(file_size);
   const Checksum checksum(g_checksum_new(G_CHECKSUM_SHA256));
   const std::string head = fmt::format("{}\n", size);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/check.h"
 #include "eval/rng.h"
@@ -41,6 +42,11 @@ void check_options(const NeedleSetOptions& options) {
   if (options.n_wordings < 1 || options.n_wordings > n_question_wordings()) {
     throw_error(ErrorCode::kInvalidArgument, "[needle] expected 1 to {} wordings, got {}",
                 n_question_wordings(), options.n_wordings);
+  }
+  if (!options.film && std::any_of(options.kinds.begin(), options.kinds.end(), is_about_time)) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[needle] expected films for questions about time (when, second, first), got "
+                "pictures; try --film");
   }
   if (!options.photos_dir.empty() && !options.scene.background.empty()) {
     throw_error(ErrorCode::kInvalidArgument,
@@ -83,16 +89,55 @@ std::vector<std::string> photos_in(const std::string& folder) {
   return paths;
 }
 
-void write_text(const fs::path& path, const std::string& text) {
-  const fs::path partial = path.string() + ".part";
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(partial, path, error);
-  if (!file || error) {
-    throw_error(ErrorCode::kUnavailable, "[needle] cannot write '{}'", path.string());
+/// A file of lines that is whole after each of them.
+class LineFile {
+ public:
+  explicit LineFile(const fs::path& path)
+      : path_(path), file_(path, std::ios::binary | std::ios::trunc) {}
+
+  /// Writes them all, or none of them.
+  void add(const std::string& lines) {
+    file_ << lines << std::flush;
+    if (file_) {
+      n_bytes_ += lines.size();
+      return;
+    }
+    file_.close();
+    std::error_code ignored;
+    fs::resize_file(path_, n_bytes_, ignored);
+    throw_error(ErrorCode::kUnavailable, "[needle] cannot write '{}'", path_.string());
   }
+
+ private:
+  fs::path path_;
+  std::ofstream file_;
+  uintmax_t n_bytes_ = 0;
+};
+
+const char* extension_of(const NeedleSetOptions& options) {
+  if (!options.film) return options.format == PictureFormat::kPng ? "png" : "jpg";
+  switch (options.film_format) {
+    case FilmFormat::kMp4:
+      return "mp4";
+    case FilmFormat::kMkv:
+      return "mkv";
+    case FilmFormat::kAvi:
+      break;
+  }
+  return "avi";
+}
+
+/// One picture or film; `on_share` is called with how much of it is done.
+Scene write_medium(const NeedleSetOptions& options, const SceneOptions& scene,
+                   const std::vector<std::string>& photos, const std::string& path,
+                   const std::function<void(double)>& on_share) {
+  if (!options.film) return write_scene(scene, path);
+  FilmOptions film = *options.film;
+  film.photos = photos;
+  return write_film_scene(scene, film, path, [&](int64_t n_done, int64_t n_frames) {
+    // The last frame does not make it whole yet.
+    if (n_done < n_frames) on_share(static_cast<double>(n_done) / static_cast<double>(n_frames));
+  });
 }
 
 }  // namespace
@@ -103,39 +148,54 @@ PictureFormat parse_picture_format(const std::string& name) {
   throw_error(ErrorCode::kInvalidArgument, "[needle] expected format jpg or png, got '{}'", name);
 }
 
+FilmFormat parse_film_format(const std::string& name) {
+  if (name == "mp4") return FilmFormat::kMp4;
+  if (name == "mkv") return FilmFormat::kMkv;
+  if (name == "avi") return FilmFormat::kAvi;
+  throw_error(ErrorCode::kInvalidArgument,
+              "[needle] expected a film's format mp4, mkv or avi, got '{}'", name);
+}
+
 NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgress& progress) {
   check_options(options);
-  make_folder(options.out_dir);
-  const fs::path folder = options.out_dir;
-  const char* extension = options.format == PictureFormat::kPng ? "png" : "jpg";
   std::vector<std::string> photos;
   if (!options.photos_dir.empty()) photos = photos_in(options.photos_dir);
+  make_folder(options.out_dir);
+  const fs::path folder = options.out_dir;
   NeedleSet set;
-  std::string lines;
-  std::string scene_lines;
+  set.jsonl_path = (folder / "set.jsonl").string();
+  // Opened when the first picture is there, so that options that are refused replace nothing.
+  std::optional<LineFile> lines;
+  std::optional<LineFile> scene_lines;
   for (int i = 0; i < options.n_pictures; ++i) {
     const std::string number = fmt::format("{:04}", i);
-    const std::string image = fmt::format("needle-{}.{}", number, extension);
+    const std::string file = fmt::format("needle-{}.{}", number, extension_of(options));
     SceneOptions scene_options = options.scene;
     scene_options.seed = picture_seed(options.scene.seed, i);
-    if (!photos.empty()) {
+    if (!photos.empty() && !options.film) {
       scene_options.background = photos[Rng(scene_options.seed, kPhotoStream).below(photos.size())];
     }
-    const Scene scene = write_scene(scene_options, (folder / image).string());
+    const Scene scene =
+        write_medium(options, scene_options, photos, (folder / file).string(), [&](double share) {
+          if (progress) progress(i + share, options.n_pictures);
+        });
+    std::string question_lines;
     for (const Question& question :
          ask_about(scene, options.kinds, options.questions_per_picture, options.n_wordings,
                    Rng(scene_options.seed, kQuestionStream))) {
-      lines += question_line(scene, question, image, number) + "\n";
+      question_lines += question_line(scene, question, file, number) + "\n";
       ++set.n_questions;
     }
-    scene_lines +=
-        scene_line(scene, image, fs::path(scene_options.background).filename().string()) + "\n";
+    if (!lines) {
+      lines.emplace(set.jsonl_path);
+      scene_lines.emplace(folder / "scenes.jsonl");
+    }
+    scene_lines->add(
+        scene_line(scene, file, fs::path(scene_options.background).filename().string()) + "\n");
+    lines->add(question_lines);
     set.n_pictures = i + 1;
     if (progress) progress(set.n_pictures, options.n_pictures);
   }
-  set.jsonl_path = (folder / "set.jsonl").string();
-  write_text(folder / "scenes.jsonl", scene_lines);
-  write_text(set.jsonl_path, lines);
   return set;
 }
 

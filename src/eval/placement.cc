@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/plural.h"
 #include "eval/decoys.h"
 #include "eval/rng.h"
 
@@ -62,9 +63,12 @@ std::vector<int64_t> choose_cells(int64_t n_cells, int count, Rng& rng) {
   return chosen;
 }
 
+int64_t most_objects(ObjectVariety variety) {
+  return variety == ObjectVariety::kUsual ? static_cast<int64_t>(kKinds.size()) : kMaxDrawings;
+}
+
 void check_counts(const CellGrid& grid, ObjectVariety variety, int n_objects, int n_decoys) {
-  const int64_t kinds =
-      variety == ObjectVariety::kUsual ? static_cast<int64_t>(kKinds.size()) : kMaxDrawings;
+  const int64_t kinds = most_objects(variety);
   const int64_t most = std::min(kinds, grid.n_cells());
   if (n_objects < 1 || n_objects > most) {
     throw_error(
@@ -76,8 +80,8 @@ void check_counts(const CellGrid& grid, ObjectVariety variety, int n_objects, in
   const int64_t most_decoys = std::min<int64_t>(kMaxDrawings, grid.n_cells()) - n_objects;
   if (n_decoys < 0 || n_decoys > most_decoys) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[needle] expected 0 to {} distractors beside {} objects in {}x{} cells, got {}",
-                most_decoys, n_objects, grid.n_cols(), grid.n_rows(), n_decoys);
+                "[needle] expected 0 to {} distractors beside {} in {}x{} cells, got {}",
+                most_decoys, counted(n_objects, "object"), grid.n_cols(), grid.n_rows(), n_decoys);
   }
 }
 
@@ -104,6 +108,28 @@ std::vector<Placement> choose_objects(ObjectVariety variety, int n_objects, Rng&
   return objects;
 }
 
+/// Objects, then decoys, with their looks; no cells yet.
+std::vector<Placement> choose_drawings(int cell, ObjectVariety variety, int n_objects, int n_decoys,
+                                       uint64_t seed) {
+  Rng look_rng(seed, kLookStream);
+  Rng decoy_rng(seed, kDecoyStream);
+  std::vector<Placement> drawings = choose_objects(variety, n_objects, look_rng);
+  for (Placement& object : drawings) {
+    object.digit = look_rng.range(0, 10);
+    choose_look(object, cell, look_rng);
+  }
+  const std::vector<Placement> objects = drawings;
+  for (int i = 0; i < n_decoys; ++i) {
+    drawings.push_back(choose_decoy(objects, variety, cell, decoy_rng));
+  }
+  return drawings;
+}
+
+void set_cell(int64_t cell, const CellGrid& grid, Placement& drawing) {
+  drawing.col = static_cast<int>(cell % grid.n_cols());
+  drawing.row = static_cast<int>(cell / grid.n_cols());
+}
+
 }  // namespace
 
 std::span<const ObjectKind> object_kinds() { return kKinds; }
@@ -119,22 +145,32 @@ int letter_width(int font_size) { return scaled(kMonoAdvance, font_size); }
 std::vector<Placement> place_objects(const CellGrid& grid, ObjectVariety variety, int n_objects,
                                      int n_decoys, uint64_t seed) {
   check_counts(grid, variety, n_objects, n_decoys);
+  std::vector<Placement> drawings =
+      choose_drawings(grid.cell(), variety, n_objects, n_decoys, seed);
   Rng cell_rng(seed, kCellStream);
-  Rng look_rng(seed, kLookStream);
-  Rng decoy_rng(seed, kDecoyStream);
-  std::vector<Placement> drawings = choose_objects(variety, n_objects, look_rng);
-  for (Placement& object : drawings) {
-    object.digit = look_rng.range(0, 10);
-    choose_look(object, grid.cell(), look_rng);
-  }
-  const std::vector<Placement> objects = drawings;
-  for (int i = 0; i < n_decoys; ++i) {
-    drawings.push_back(choose_decoy(objects, variety, grid.cell(), decoy_rng));
-  }
   const auto cells = choose_cells(grid.n_cells(), n_objects + n_decoys, cell_rng);
-  for (size_t i = 0; i < cells.size(); ++i) {
-    drawings[i].col = static_cast<int>(cells[i] % grid.n_cols());
-    drawings[i].row = static_cast<int>(cells[i] / grid.n_cols());
+  for (size_t i = 0; i < cells.size(); ++i) set_cell(cells[i], grid, drawings[i]);
+  return drawings;
+}
+
+std::vector<Placement> place_in_turn(const CellGrid& grid, ObjectVariety variety, int n_objects,
+                                     int n_decoys, uint64_t seed) {
+  const int64_t most = most_objects(variety);
+  if (n_objects < 1 || n_objects > most) {
+    throw_error(ErrorCode::kInvalidArgument, "[needle] expected 1 to {} objects, got {}{}", most,
+                n_objects, n_objects > most ? "; more are told apart by colour and size" : "");
+  }
+  if (n_decoys < 0 || n_decoys > kMaxDrawings - n_objects) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[needle] expected 0 to {} distractors beside {}, got {}", kMaxDrawings - n_objects,
+                counted(n_objects, "object"), n_decoys);
+  }
+  std::vector<Placement> drawings =
+      choose_drawings(grid.cell(), variety, n_objects, n_decoys, seed);
+  Rng cell_rng(seed, kCellStream);
+  for (Placement& drawing : drawings) {
+    set_cell(static_cast<int64_t>(cell_rng.below(static_cast<uint64_t>(grid.n_cells()))), grid,
+             drawing);
   }
   return drawings;
 }

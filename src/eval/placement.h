@@ -70,4 +70,9 @@ int letter_width(int font_size);
 std::vector<Placement> place_objects(const CellGrid& grid, ObjectVariety variety, int n_objects,
                                      int n_decoys, uint64_t seed);
 
+/// The same for drawings that follow each other in time: each stands in any cell. At most as many
+/// as there are kinds, or 10000. Errors: kInvalidArgument as above, without the cells' part.
+std::vector<Placement> place_in_turn(const CellGrid& grid, ObjectVariety variety, int n_objects,
+                                     int n_decoys, uint64_t seed);
+
 }  // namespace plateau::eval

@@ -19,11 +19,15 @@ struct NamedKind {
   QuestionKind kind;
   const char* name;
 };
-constexpr std::array<NamedKind, 5> kNames = {{{QuestionKind::kNumber, "number"},
+constexpr std::array<NamedKind, 8> kNames = {{{QuestionKind::kNumber, "number"},
                                               {QuestionKind::kWhich, "which"},
                                               {QuestionKind::kCount, "count"},
                                               {QuestionKind::kExists, "exists"},
-                                              {QuestionKind::kWhere, "where"}}};
+                                              {QuestionKind::kWhere, "where"},
+                                              {QuestionKind::kWhen, "when"},
+                                              {QuestionKind::kSecond, "second"},
+                                              {QuestionKind::kFirst, "first"}}};
+constexpr std::array<const char*, 3> kThirds = {"beginning", "middle", "end"};
 constexpr int kMostCounted = 4;
 constexpr int kTries = 20;
 
@@ -82,6 +86,12 @@ class Asker {
         return rng_.coin() ? exists() : exists_not();
       case QuestionKind::kWhere:
         return where(pick_object());
+      case QuestionKind::kWhen:
+        return when(turn % scene_.n_objects);
+      case QuestionKind::kSecond:
+        return second(turn % scene_.n_objects);
+      case QuestionKind::kFirst:
+        return first(pick_object(), pick_object());
     }
     return std::nullopt;
   }
@@ -134,19 +144,21 @@ class Asker {
     });
     if (names.empty()) return std::nullopt;
     const Description& name = names[rng_.below(names.size())];
-    return Question{QuestionKind::kCount,
-                    "count-" + slug(name.text()),
-                    replaced(wording("count"), "{objects}", name.plural()),
-                    std::to_string(wanted),
-                    digits_up_to(kMostCounted),
-                    matches(scene_, name)};
+    return Question{
+        QuestionKind::kCount,
+        "count-" + slug(name.text()),
+        replaced(wording(scene_.is_film() ? "count_in_film" : "count"), "{objects}", name.plural()),
+        std::to_string(wanted),
+        digits_up_to(kMostCounted),
+        matches(scene_, name)};
   }
 
   Question existence(const Description& name) {
     const std::vector<int> found = matches(scene_, name);
     return Question{QuestionKind::kExists,
                     "exists-" + slug(name.text()),
-                    replaced(wording("exists"), "{an object}", name.with_article()),
+                    replaced(wording(scene_.is_film() ? "exists_in_film" : "exists"), "{an object}",
+                             name.with_article()),
                     found.empty() ? "no" : "yes",
                     {"yes", "no"},
                     found};
@@ -190,6 +202,49 @@ class Asker {
                     {target}};
   }
 
+  std::optional<Question> when(int target) {
+    const auto name = unique_name(target);
+    if (!name) return std::nullopt;
+    const Drawing& drawing = scene_.drawings[target];
+    const double third = scene_.seconds / static_cast<double>(kThirds.size());
+    const auto part = static_cast<size_t>(drawing.start_s / third);
+    if (part >= kThirds.size() || drawing.end_s > third * static_cast<double>(part + 1)) {
+      return std::nullopt;  // on the border
+    }
+    return Question{QuestionKind::kWhen,
+                    "when-" + slug(name->text()),
+                    replaced(wording("when"), "{object}", name->text()),
+                    kThirds[part],
+                    {kThirds.begin(), kThirds.end()},
+                    {target}};
+  }
+
+  std::optional<Question> second(int target) {
+    const auto name = unique_name(target);
+    if (!name) return std::nullopt;
+    return Question{QuestionKind::kSecond,
+                    "second-" + slug(name->text()),
+                    replaced(wording("second"), "{object}", name->text()),
+                    std::to_string(static_cast<int64_t>(scene_.drawings[target].start_s)),
+                    {},
+                    {target}};
+  }
+
+  std::optional<Question> first(int one, int other) {
+    if (one == other) return std::nullopt;
+    const auto name = unique_name(one);
+    const auto other_name = unique_name(other);
+    if (!name || !other_name) return std::nullopt;
+    const bool one_is_first = scene_.drawings[one].start_s < scene_.drawings[other].start_s;
+    return Question{QuestionKind::kFirst,
+                    "first-" + slug(name->text()) + "-" + slug(other_name->text()),
+                    replaced(replaced(wording("first"), "{object}", name->text()), "{other}",
+                             other_name->text()),
+                    one_is_first ? name->text() : other_name->text(),
+                    {name->text(), other_name->text()},
+                    {one, other}};
+  }
+
   const Scene& scene_;
   int n_wordings_;
   Rng rng_;
@@ -204,6 +259,11 @@ const char* question_kind_name(QuestionKind kind) {
   throw_error(ErrorCode::kInternal, "[needle] no such kind of question");
 }
 
+bool is_about_time(QuestionKind kind) {
+  return kind == QuestionKind::kWhen || kind == QuestionKind::kSecond ||
+         kind == QuestionKind::kFirst;
+}
+
 std::vector<QuestionKind> parse_question_kinds(const std::string& names) {
   std::vector<QuestionKind> kinds;
   std::istringstream list(names);
@@ -213,7 +273,7 @@ std::vector<QuestionKind> parse_question_kinds(const std::string& names) {
     if (named == kNames.end()) {
       throw_error(ErrorCode::kInvalidArgument,
                   "[needle] expected kinds of question among number, which, count, exists and "
-                  "where, got '{}'",
+                  "where, of films when, second and first, too, got '{}'",
                   name);
     }
     kinds.push_back(named->kind);
@@ -233,6 +293,7 @@ int n_question_wordings() {
 std::vector<Question> ask_about(const Scene& scene, std::span<const QuestionKind> kinds,
                                 int n_questions, int n_wordings, Rng rng) {
   PLATEAU_CHECK(!kinds.empty() && n_wordings >= 1 && n_wordings <= n_question_wordings());
+  PLATEAU_CHECK(scene.is_film() || std::none_of(kinds.begin(), kinds.end(), is_about_time));
   Asker asker(scene, n_wordings, rng);
   std::vector<Question> questions;
   std::set<std::string> ids;

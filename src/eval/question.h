@@ -16,13 +16,20 @@ enum class QuestionKind {
   kCount,   // how many of a name there are; answer "0" to "4"
   kExists,  // whether there is one; answer "yes" or "no"
   kWhere,   // in which half it stands; answer "left", "right", "top" or "bottom"
+  // Films only.
+  kWhen,    // in which third it appears; answer "beginning", "middle" or "end"
+  kSecond,  // when it appears; answer "137"
+  kFirst,   // which of two appears before the other; answer "red cat"
 };
 
-/// "number", "which", "count", "exists", "where".
+/// "number", "which", "count", "exists", "where", "when", "second", "first".
 const char* question_kind_name(QuestionKind kind);
 
 /// By these names, separated by commas. Errors: kInvalidArgument.
 std::vector<QuestionKind> parse_question_kinds(const std::string& names);
+
+/// Whether only a film can be asked so.
+bool is_about_time(QuestionKind kind);
 
 struct Question {
   QuestionKind kind = QuestionKind::kNumber;
@@ -39,7 +46,8 @@ int n_question_wordings();
 /// At most n_questions different questions, their kinds taking turns; fewer where the scene has no
 /// more (no digit that only one object carries, say). Number questions go through the objects in
 /// the scene's order. Each is worded in one of the first n_wordings ways.
-/// REQUIRES: kinds is not empty, n_wordings in [1, n_question_wordings()].
+/// REQUIRES: kinds is not empty, and about time in films only; n_wordings in [1,
+/// n_question_wordings()].
 std::vector<Question> ask_about(const Scene& scene, std::span<const QuestionKind> kinds,
                                 int n_questions, int n_wordings, Rng rng);
 

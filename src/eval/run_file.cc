@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/plural.h"
+#include "eval/readers/json_record.h"
 
 namespace plateau::eval {
 namespace {
@@ -60,7 +62,7 @@ void check_identity(const std::string& path, const Json& ours, const Json& their
 
 }  // namespace
 
-RunFile::RunFile(const std::string& path, const Json& header) : path_(path) {
+RunFile::RunFile(const std::string& path, const Json& header, const Check& check) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) {
     throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing: {}", path,
@@ -73,7 +75,7 @@ RunFile::RunFile(const std::string& path, const Json& header) : path_(path) {
       throw_error(ErrorCode::kInvalidArgument,
                   "[{}] is being written by another process; try another --out", path);
     }
-    if (is_regular_) read_existing(read_all(fd_, path), header);
+    if (is_regular_) read_existing(read_all(fd_, path), header, check);
     if (size_ == 0) append(to_line(header));
     n_lines_ = static_cast<int64_t>(found_.size());
   } catch (...) {
@@ -84,7 +86,7 @@ RunFile::RunFile(const std::string& path, const Json& header) : path_(path) {
 
 RunFile::~RunFile() { ::close(fd_); }
 
-void RunFile::read_existing(const std::string& text, const Json& header) {
+void RunFile::read_existing(const std::string& text, const Json& header, const Check& check) {
   std::map<std::pair<std::string, std::string>, size_t> index;  // by id and setting
   size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {
@@ -106,18 +108,20 @@ void RunFile::read_existing(const std::string& text, const Json& header) {
     } else if (type == "\"summary\"" || type == "\"correlation\"") {
       break;
     } else {
-      try {
-        ResultRecord record = record_from_json(json);
-        const auto [at, is_new] =
-            index.emplace(std::pair(record.id, record.setting.name()), found_.size());
-        if (is_new) {
-          found_.push_back(std::move(record));
-        } else {
-          found_[at->second] = std::move(record);
-        }
-      } catch (const std::exception& error) {
-        throw_error(ErrorCode::kCorrupt, "[{}:{}] expected a result, got a line that is none: {}",
-                    path_, line, error.what());
+      const std::string place = fmt::format("{}:{}", path_, line);
+      if (json.is_discarded()) {
+        throw_error(ErrorCode::kCorrupt, "[{}] expected a result, got a line that is no JSON",
+                    place);
+      }
+      ResultRecord record = read_result(JsonRecord(nlohmann::json(json), place));
+      const std::string complaint = check ? check(record) : "";
+      if (!complaint.empty()) throw_error(ErrorCode::kCorrupt, "[{}] {}", place, complaint);
+      const auto [at, is_new] =
+          index.emplace(std::pair(record.id, record.setting.name()), found_.size());
+      if (is_new) {
+        found_.push_back(std::move(record));
+      } else {
+        found_[at->second] = std::move(record);
       }
     }
     begin = end + 1;
@@ -137,9 +141,9 @@ void RunFile::append(const std::string& line) {
       const int reason = errno;
       if (is_regular_ && ::ftruncate(fd_, size_) == 0) ::lseek(fd_, size_, SEEK_SET);
       throw_error(ErrorCode::kUnavailable,
-                  "[{}] cannot be written: {}; {} results are kept, the same command goes on "
-                  "with them",
-                  path_, std::strerror(reason), n_lines_);
+                  "[{}] cannot be written: {}; {} kept, the same command goes on from there", path_,
+                  std::strerror(reason),
+                  counted(n_lines_, "result") + (n_lines_ == 1 ? " is" : " are"));
     }
     n_written += static_cast<size_t>(n);
   }

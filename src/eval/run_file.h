@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,12 +15,16 @@ namespace plateau::eval {
 
 class RunFile {
  public:
+  /// What a record contradicts, in words; empty: nothing.
+  using Check = std::function<std::string(const ResultRecord&)>;
+
   /// Opens or makes the file and locks it. `header` must have the objects "identity", which must
   /// agree with the file's, and may say more. Summaries in the file are dropped, since they will be
-  /// written anew; so is a last line without a line feed.
+  /// written anew; so is a last line without a line feed. Every record in it is checked, if `check`
+  /// is not empty.
   /// Errors: kInvalidArgument (another identity, not a results file, in use), kNotFound (cannot be
   /// opened), kCorrupt (a line; the message has its number), kUnavailable (cannot be written).
-  RunFile(const std::string& path, const nlohmann::ordered_json& header);
+  RunFile(const std::string& path, const nlohmann::ordered_json& header, const Check& check = {});
   ~RunFile();
   RunFile(const RunFile&) = delete;
   RunFile& operator=(const RunFile&) = delete;
@@ -35,7 +40,8 @@ class RunFile {
   void append(const std::string& line);
 
  private:
-  void read_existing(const std::string& text, const nlohmann::ordered_json& header);
+  void read_existing(const std::string& text, const nlohmann::ordered_json& header,
+                     const Check& check);
 
   std::string path_;
   int fd_ = -1;

@@ -55,8 +55,8 @@ struct ResultRecord {
 };
 
 nlohmann::ordered_json to_json(const ResultRecord& record);
-/// Errors: exceptions of the JSON library for a missing or wrong field; Error{kCorrupt}.
-ResultRecord record_from_json(const nlohmann::ordered_json& json);
+/// Errors: kCorrupt for a field that is missing, out of its range, or contradicts another.
+ResultRecord read_result(const JsonRecord& json);
 
 /// One line of JSON with its line feed; bytes that are no UTF-8 become U+FFFD.
 std::string to_line(const nlohmann::ordered_json& json);

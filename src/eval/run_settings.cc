@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "eval/readers/json_record.h"
 
 namespace plateau::eval {
 namespace {
@@ -110,21 +113,35 @@ void write_setting(const Setting& setting, Json& record) {
   record["strict"] = setting.strict;
 }
 
-Setting read_setting(const Json& record) {
-  const std::string block = record.at("block").get<std::string>();
-  const BlockSize size = parse_block_size(block == "default" ? "0" : block);
-  const Json& budget = record.at("budget");
-  const Json& resize = record.at("resize");
-  Setting setting = {.policy = record.at("policy").get<std::string>(),
-                     .budget = budget.is_string() ? 0 : budget.get<int>(),
-                     .resize = resize.is_null() ? 0 : resize.get<int64_t>(),
-                     .block_unit = size.unit,
-                     .block = size.n,
-                     .bulk = record.at("bulk").get<bool>(),
-                     .strict = record.at("strict").get<bool>()};
-  if (record.at("setting") != setting.name()) {
-    throw_error(ErrorCode::kCorrupt, "[setting] expected {}, got {}", setting.name(),
-                record.at("setting").dump());
+Setting read_setting(const JsonRecord& record) {
+  Setting setting;
+  setting.policy = record.text({"policy"});
+  if (record.at("budget") != "full") {
+    const std::optional<int64_t> budget = record.whole_number("budget");
+    if (!budget || *budget < 1 || *budget > INT32_MAX) {
+      record.fail("budget", "full or a number of tokens");
+    }
+    setting.budget = static_cast<int>(*budget);
+  }
+  if (setting.policy.empty() || (setting.policy == "full") != (setting.budget == 0)) {
+    record.fail("policy", setting.budget == 0 ? "full, as the budget is" : "one that evicts");
+  }
+  if (record.has("resize")) {
+    setting.resize = record.whole_number("resize").value_or(0);
+    if (setting.resize < 1) record.fail("resize", "a number of tokens or null");
+  }
+  const std::string block = record.text({"block"});
+  try {
+    const BlockSize size = parse_block_size(block == "default" ? "0" : block);
+    setting.block_unit = size.unit;
+    setting.block = size.n;
+  } catch (const Error&) {
+    record.fail("block", "default, a number of tokens, tile, row or frame");
+  }
+  setting.bulk = record.truth("bulk");
+  setting.strict = record.truth("strict");
+  if (record.text({"setting"}) != setting.name()) {
+    record.fail("setting", setting.name() + ", as the other fields say");
   }
   return setting;
 }

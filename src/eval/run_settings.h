@@ -11,6 +11,8 @@
 
 namespace plateau::eval {
 
+class JsonRecord;
+
 /// What differs between the columns of a table.
 struct Setting {
   std::string policy = "full";
@@ -53,7 +55,7 @@ std::vector<Setting> cross(const SettingsGrid& grid);
 
 /// The fields that a setting adds to a record (docs/eval.md), and back.
 void write_setting(const Setting& setting, nlohmann::ordered_json& record);
-/// Errors: std::exception of the JSON library for a missing or wrong field, Error{kCorrupt}.
-Setting read_setting(const nlohmann::ordered_json& record);
+/// Errors: kCorrupt for a field that is missing, wrong, or contradicts another.
+Setting read_setting(const JsonRecord& record);
 
 }  // namespace plateau::eval

@@ -15,7 +15,14 @@ namespace {
 
 /// What the engine takes; the one place that knows.
 ContentPart media_part(const MediaItem& item) {
-  if (item.kind == MediaKind::kVideo) return VideoPart{item.path};
+  switch (item.kind) {
+    case MediaKind::kVideo:
+      return VideoPart{item.path};
+    case MediaKind::kFrames:
+      return VideoPart{item.path, /*is_frame_list=*/true};
+    case MediaKind::kImage:
+      break;
+  }
   return ImagePart{item.path};
 }
 
@@ -43,7 +50,9 @@ Request make_request(const SetQuestion& question, const Setting& setting,
                                .x = needle.x,
                                .y = needle.y,
                                .width = needle.width,
-                               .height = needle.height});
+                               .height = needle.height,
+                               .start_s = needle.start_s,
+                               .end_s = needle.end_s});
   }
   if (options.judge != JudgeKind::kGenerated && question.is_multiple_choice()) {
     const bool by_text = options.judge == JudgeKind::kOptionText;
@@ -80,6 +89,7 @@ std::optional<KeptNeedle> kept_needle(const std::vector<RegionReport>& regions) 
   const double n = static_cast<double>(n_head) * static_cast<double>(regions.size());
   for (const RegionReport& region : regions) {
     kept.tokens += region.tokens;
+    if (region.tokens == 0) continue;  // no frame that was looked at shows it: nothing was kept
     for (size_t pair = 0; pair < region.tokens_kept.size(); ++pair) {
       const int32_t n_kept = region.tokens_kept[pair];
       kept.any_share[pair / n_head] += (n_kept > 0 ? 1.0 : 0.0) / n;
@@ -178,6 +188,35 @@ ResultRecord run_question(Engine& engine, const SetQuestion& question, const Set
     record.error_message = error.what();
   }
   return record;
+}
+
+std::string contradiction(const ResultRecord& record, const SetQuestion& question) {
+  if (record.kind != question.kind) {
+    return fmt::format("field kind: expected '{}', as in the set, got '{}'", question.kind,
+                       record.kind);
+  }
+  if (record.is_error) return "";
+  const std::string expected = expected_answer(question);
+  if (record.expected != expected) {
+    return fmt::format("field expected: expected '{}', as in the set, got '{}'", expected,
+                       record.expected);
+  }
+  if (record.choice.has_value() != question.is_multiple_choice()) {
+    return fmt::format("field choice: expected {}, got {}",
+                       question.is_multiple_choice() ? "an option's index" : "null",
+                       record.choice ? fmt::format("{}", *record.choice) : "null");
+  }
+  if (!record.choice) return "";
+  const auto n_choices = static_cast<int>(question.choices.size());
+  if (*record.choice >= n_choices) {
+    return fmt::format("field choice: expected less than {}, got {}", n_choices, *record.choice);
+  }
+  const bool is_right = *record.choice == question.right_choice;
+  if (record.right != is_right) {
+    return fmt::format("field right: expected {} for the choice {}, got {}", is_right,
+                       *record.choice, record.right);
+  }
+  return "";
 }
 
 }  // namespace plateau::eval

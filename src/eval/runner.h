@@ -35,4 +35,7 @@ struct RunnerOptions {
 ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,
                           const RunnerOptions& options, const std::function<bool()>& should_cancel);
 
+/// Why a record, read from a file, cannot be of this question; empty: it can.
+std::string contradiction(const ResultRecord& record, const SetQuestion& question);
+
 }  // namespace plateau::eval

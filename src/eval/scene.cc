@@ -21,14 +21,7 @@ PictureLayout layout_of(const CellGrid& grid) {
   return layout;
 }
 
-/// One row of cells, each from a stream of its own: a band can be painted again, in any order.
-void paint_cells(const CellGrid& grid, uint64_t seed, int row, RgbView band) {
-  for (int col = 0; col < grid.n_cols(); ++col) {
-    const int64_t left = grid.left(col);
-    const auto index = static_cast<uint64_t>(int64_t{row} * grid.n_cols() + col);
-    paint_background(band.part(left, 0, grid.left(col + 1) - left, band.height), Rng(seed, index));
-  }
-}
+}  // namespace
 
 Drawing drawing_of(const Placement& object, const Sprite& sprite) {
   Drawing drawing;
@@ -48,8 +41,6 @@ Drawing drawing_of(const Placement& object, const Sprite& sprite) {
   drawing.row = object.row;
   return drawing;
 }
-
-}  // namespace
 
 Scene write_scene(const SceneOptions& options, const std::string& path) {
   const CellGrid grid(options.width, options.height, options.cell, options.n_cols, options.n_rows);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eval/placement.h"
+#include "eval/sprite.h"
 
 namespace plateau::eval {
 
@@ -40,8 +41,11 @@ struct Drawing {
   int64_t h = 0;
   int col = 0;  // the cell that wholly contains it
   int row = 0;
+  double start_s = 0;  // of a film: there from this second until before the next
+  double end_s = 0;
 };
 
+/// A picture or a film.
 struct Scene {
   int64_t width = 0;
   int64_t height = 0;
@@ -50,7 +54,14 @@ struct Scene {
   uint64_t seed = 0;
   int n_objects = 0;              // the first drawings: numbered objects
   std::vector<Drawing> drawings;  // then decoys; each part in random order
+  double seconds = 0;             // of a film; 0: a picture
+  int fps = 0;                    // of a film
+
+  bool is_film() const { return seconds > 0; }
 };
+
+/// What a placed and rendered drawing is in the picture, without times.
+Drawing drawing_of(const Placement& object, const Sprite& sprite);
 
 /// Writes the picture to a file named *.png, *.jpg or *.jpeg, in place of what is there.
 /// Errors: kInvalidArgument (an option, or the picture is too small), kNotFound (background or

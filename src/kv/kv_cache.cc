@@ -1,5 +1,7 @@
 #include "kv/kv_cache.h"
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/check.h"
@@ -26,6 +28,20 @@ void check_type(const model::ModelConfig& config, ggml_type type) {
   }
 }
 
+void clear(ggml_backend_buffer_t buffer, const std::function<bool()>& should_cancel) {
+  if (!ggml_backend_buffer_is_host(buffer)) {
+    ggml_backend_buffer_clear(buffer, 0);
+    return;
+  }
+  constexpr size_t kStep = size_t{64} << 20;  // that touching gigabytes can be interrupted
+  auto* bytes = static_cast<uint8_t*>(ggml_backend_buffer_get_base(buffer));
+  const size_t n_bytes = ggml_backend_buffer_get_size(buffer);
+  for (size_t done = 0; done < n_bytes; done += kStep) {
+    if (should_cancel && should_cancel()) throw_error(ErrorCode::kCancelled, "interrupted");
+    std::memset(bytes + done, 0, std::min(kStep, n_bytes - done));
+  }
+}
+
 }  // namespace
 
 ggml_type to_ggml(CacheType type) {
@@ -41,7 +57,7 @@ ggml_type to_ggml(CacheType type) {
 }
 
 KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v,
-                 model::WeightUse use)
+                 model::WeightUse use, const std::function<bool()>& should_cancel)
     : n_slot_(padded_slots(n_slot)) {
   const model::ModelConfig& config = model.config();
   PLATEAU_CHECK(n_slot >= 1 && n_slot <= INT32_MAX - kAttentionPadding);
@@ -85,7 +101,7 @@ KvCache::KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k
           ggml_backend_dev_name(device));
     }
     // Masked slots are read too, and NaN * 0 is NaN.
-    ggml_backend_buffer_clear(buffer.get(), 0);
+    clear(buffer.get(), should_cancel);
     buffers_.push_back(std::move(buffer));
   }
 }

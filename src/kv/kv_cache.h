@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ggml-cpp.h"
@@ -30,10 +31,13 @@ class KvCache {
  public:
   /// Allocates `n_slot` rows (rounded up to kAttentionPadding) per layer and kv head, each layer on
   /// the device of its weights.
-  /// For planning the tensors get a place but no memory.
-  /// Errors: kUnsupported (q8_0 with a head size that is no multiple of 32), kResourceExhausted.
+  /// For planning the tensors get a place but no memory. `should_cancel` (may be empty) is polled
+  /// while the rows are cleared.
+  /// Errors: kUnsupported (q8_0 with a head size that is no multiple of 32), kResourceExhausted,
+  /// kCancelled.
   KvCache(const model::LanguageModel& model, int n_slot, CacheType type_k, CacheType type_v,
-          model::WeightUse use = model::WeightUse::kCompute);
+          model::WeightUse use = model::WeightUse::kCompute,
+          const std::function<bool()>& should_cancel = {});
 
   ggml_tensor* k(int il) const { return k_[static_cast<size_t>(il)]; }
   ggml_tensor* v(int il) const { return v_[static_cast<size_t>(il)]; }

@@ -1,8 +1,8 @@
 // Films of any length, decoded frame by frame: a reader holds what its decoder needs for the next
 // frame, one picture at the film's size and one at the size asked for, however long the film is.
 //
-// FFmpeg's libraries are included by src/media/video_* and frame_pixels.cc only. Not thread-safe:
-// one reader belongs to one thread; readers in several threads are independent.
+// In this layer, FFmpeg's libraries are included by video_* and frame_pixels.cc only. Not
+// thread-safe: one reader belongs to one thread; readers in several threads are independent.
 #pragma once
 
 #include <cstdint>

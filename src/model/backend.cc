@@ -46,7 +46,7 @@ Device Device::find(const std::string& name) {
     known += (known.empty() ? "" : ", ") + device.name();
   }
   if (name.empty()) return cpu();
-  throw_error(ErrorCode::kNotFound, "[device] expected one of {}, got {}", known, name);
+  throw_error(ErrorCode::kInvalidArgument, "[--device] expected one of {}, got {}", known, name);
 }
 
 Backends::Backends(const Device& device, int n_threads) : device_(device), n_threads_(n_threads) {

@@ -57,6 +57,7 @@ class Backends {
   /// Polled between graph nodes on the CPU; true aborts the graph (compute() then throws
   /// kCancelled).
   void set_cancel_poll(std::function<bool()> poll);
+  const std::function<bool()>& cancel_poll() const { return cancel_poll_; }
 
   /// Allocates, lets `set_inputs` fill the inputs, and runs. Errors: kResourceExhausted,
   /// kCancelled.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/plural.h"
 #include "base/statistics.h"
 
 namespace plateau::report {
@@ -85,7 +86,8 @@ Table table_of(const Settings& settings) {
   for (const EvalSetting* s : settings) {
     table.rows.push_back(
         {s->name,
-         s->n_errors == 0 ? std::to_string(s->n) : fmt::format("{} ({} errors)", s->n, s->n_errors),
+         s->n_errors == 0 ? std::to_string(s->n)
+                          : fmt::format("{} ({})", s->n, counted(s->n_errors, "error")),
          fmt::format("{:.3f} \u00b1 {:.3f}", s->accuracy, s->standard_error),
          fmt::format("{:.0f}", s->visual_tokens), fmt::format("{:.0f}", s->kept_tokens),
          s->n_needle > 0 ? fmt::format("{:.3f}", s->any_share) : "-",

@@ -1,6 +1,7 @@
 #include "report/picture.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 
 #include "base/check.h"
@@ -37,8 +38,10 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string picture_uri(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
+  std::error_code ignored;
+  std::ifstream file;
+  if (!std::filesystem::is_fifo(path, ignored)) file.open(path, std::ios::binary);
+  if (!file.is_open()) throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for reading", path);
   std::string bytes(kMaxBytes + 1, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<size_t>(file.gcount()));

@@ -1,6 +1,7 @@
 #include "report/reader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -138,6 +139,10 @@ class FileReader {
   FileReader(const std::string& path, Records& records) : path_(path), records_(records) {}
 
   void read() {
+    std::error_code ignored;
+    if (std::filesystem::is_fifo(path_, ignored)) {
+      throw_error(ErrorCode::kUnsupported, "[{}] expected a file, got a named pipe", path_);
+    }
     std::ifstream file(path_);
     if (!file || file.peek() == std::ifstream::traits_type::eof()) {
       const bool is_there = static_cast<bool>(std::ifstream(path_));

@@ -69,6 +69,37 @@ TEST_F(MeasureTest, CountsAndBytes) {
   EXPECT_FALSE(m.llama.has_value());
 }
 
+// Pairs of frames of 84 x 56 pixels: 3 x 2 tokens each, in both of the encoder's ways.
+TEST_F(MeasureTest, FramesOfAFamilyThatMergesThem) {
+  test::write_tiny_text({.arch = "qwen2vl"}, dir_.file("q.gguf"));
+  test::write_tiny_qwen_vision({}, dir_.file("v.gguf"));
+  point_.engine.model_path = dir_.file("q.gguf");
+  point_.engine.mmproj_path = dir_.file("v.gguf");
+  point_.input = InputKind::kFrames;
+  point_.frame_width = 84;
+  point_.frame_height = 56;
+  for (const int64_t n_frames : {1, 8, 9}) {
+    point_.n_input = n_frames;
+    const Measurement m = measure(point_, {});
+    EXPECT_EQ(m.first.n_visual, (n_frames + 1) / 2 * 6);
+    EXPECT_EQ(m.first.n_prompt, m.first.n_visual + kTokensBefore + kTokensAfter);
+    EXPECT_GT(m.encode_ms.median, 0);
+    ASSERT_TRUE(m.planned_peak_anon_bytes.has_value());
+    EXPECT_GE(*m.planned_peak_anon_bytes, m.first.kv_bytes + m.first.encoder_bytes);
+  }
+}
+
+TEST_F(MeasureTest, FramesNeedAProjector) {
+  point_.input = InputKind::kFrames;
+  try {
+    measure(point_, {});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("[--frames]"));
+  }
+}
+
 TEST_F(MeasureTest, ABudgetBoundsTheCache) {
   point_.n_input = 2000;
   point_.request.kv.budget = 128;

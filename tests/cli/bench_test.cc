@@ -114,6 +114,24 @@ TEST(Bench, AFullDiskIsAnError) {
   EXPECT_THAT(finished.err, HasSubstr("[/dev/full] cannot be written: No space left"));
 }
 
+TEST(Bench, FramesGoThroughTheEncoder) {
+  const Finished finished = plateau(bench(
+      {"--mmproj", pico_mmproj(), "--frames", "3,20", "--kv-budget", "full,40", "--repeats", "1"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto lines = lines_of(finished.out);
+  ASSERT_EQ(lines.size(), 5u);
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const json& line = lines[i];
+    EXPECT_EQ(line["input"], "frames");
+    EXPECT_EQ(line["visual_tokens"], line["n_input"].get<int>() * 4);
+    EXPECT_EQ(line["prompt_tokens"], line["visual_tokens"].get<int>() + 48);
+    EXPECT_EQ(line["kv_bytes"], line["kv_bytes_planned"]);
+    EXPECT_GT(line["encode_ms"]["median"], 0);
+    EXPECT_GE(line["peak_anon_bytes_planned"], line["peak_anon_bytes"]);
+  }
+  EXPECT_EQ(plateau(bench({"--frames", "3"})).exit_code, 2);  // no projector
+}
+
 TEST(Bench, AnInterruptionKeepsWhatIsFinished) {
   const TempDir dir;
   const Finished finished = plateau(bench({"--tokens", "64,400000", "--kv-budget", "256",
@@ -139,6 +157,10 @@ TEST(Bench, OptionsThatAreWrong) {
   EXPECT_THAT(error(bench({"--kv-budget", "0"})), HasSubstr("--kv-budget"));
   EXPECT_THAT(error(bench({"--block", "big"})), HasSubstr("--block"));
   EXPECT_THAT(error(bench({"--against", "vllm"})), HasSubstr("--against"));
+  EXPECT_THAT(error(bench({"-ngl", "-7"})), HasSubstr("-1 or a number of layers"));
+  EXPECT_THAT(error(bench({"--frames", "3", "--frame-size", "9"})), HasSubstr("--frame-size"));
+  EXPECT_THAT(error(bench({"--frames", "0"})), HasSubstr("--frames"));
+  EXPECT_THAT(error(bench({"--frames", "3", "--tiles", "3"})), HasSubstr("--tiles"));
   EXPECT_THAT(error(bench({"--repeats", "0"})), HasSubstr("--repeats"));
   EXPECT_THAT(error(bench({"--out", pico_text()})), HasSubstr("which is read"));
 }

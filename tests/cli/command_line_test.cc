@@ -157,5 +157,17 @@ TEST(Needle, RefusesWhatItCannotMake) {
   }
 }
 
+TEST(Wording, OfOneThing) {
+  const TempDir dir;
+  const Finished made = plateau({"needle", "--out", dir.file("set"), "--width", "224", "--height",
+                                 "112", "--objects", "1", "--count", "1"});
+  EXPECT_THAT(made.out, HasSubstr(": 1 picture, 1 question\n"));
+  const Finished finished = plateau(pico_run(
+      {"--image", dir.file("set/needle-0000.jpg"), "--max-tiles", "1", "-p", "hi", "-n", "1"}));
+  EXPECT_THAT(finished.err, HasSubstr(" in 1 block, "));
+  EXPECT_THAT(finished.err, Not(HasSubstr(" 1 blocks")));
+  EXPECT_THAT(finished.err, HasSubstr(", 1 tile, "));
+}
+
 }  // namespace
 }  // namespace plateau::cli::testing

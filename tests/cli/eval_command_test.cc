@@ -240,7 +240,8 @@ TEST_F(EvalCommand, AMissingPictureIsAnErrorRecordAndTheOthersGoOn) {
 
   const Finished finished = eval(folder, {"--kv-budget", "full,28", "--out", out()});
   EXPECT_EQ(finished.exit_code, 3);
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("no-such.png"), HasSubstr("2 of 10 answers")));
+  EXPECT_THAT(finished.err,
+              AllOf(HasSubstr("no-such.png"), HasSubstr("2 of 10 answers could not")));
   EXPECT_THAT(finished.out, HasSubstr("errors: 1"));
   const std::vector<json> errors = of_type(lines_of(out()), "error");
   ASSERT_EQ(errors.size(), 2U);
@@ -284,6 +285,77 @@ TEST_F(EvalCommand, FilmsAreAsked) {
   EXPECT_EQ(eval(file, {"--media", own_.path(), "--fps", "0"}).exit_code, 3);
 }
 
+TEST_F(EvalCommand, NeedlesAreFollowedThroughFilms) {
+  const std::string folder = own_.file("films");
+  const Finished made =
+      plateau({"needle", "--film", "--out", folder, "--seconds", "20", "--objects", "3", "--kinds",
+               "number,first", "--questions", "4", "--seed", "3"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("set.jsonl: 1 film, 4 questions"));
+  const Finished finished =
+      eval(folder, {"--kv-budget", "full,36", "--block", "16", "--no-bulk", "--out", out()});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const auto results = of_type(lines_of(out()), "result");
+  ASSERT_EQ(results.size(), 8U);
+  double n_right = 0;
+  for (const json& result : results) {
+    EXPECT_EQ(result["visual_tokens"], 20 * 4);
+    EXPECT_GE(result["needle"]["tokens"], 1);
+    EXPECT_LE(result["needle"]["tokens"], result["kind"] == "first" ? 8 : 4);
+    const bool is_full = result["setting"] == "full/block=16";
+    if (is_full) {
+      EXPECT_EQ(result["needle"]["token_share"], 1);
+    } else {
+      EXPECT_LT(result["needle"]["token_share"], 1);
+    }
+    n_right += is_full && result["kind"] == "number" && result["right"] ? 1 : 0;
+  }
+  EXPECT_GE(n_right, 1) << "the pico model reads numbers in films";
+  // Looked at every fourth second, most needles are not seen, and none of them is kept.
+  const std::string seldom = own_.file("seldom.jsonl");
+  ASSERT_EQ(eval(folder, {"--fps", "0.25", "--out", seldom}).exit_code, 0);
+  int n_unseen = 0;
+  for (const json& result : of_type(lines_of(seldom), "result")) {
+    if (result["needle"]["tokens"] != 0) continue;
+    ++n_unseen;
+    EXPECT_EQ(result["needle"]["any_share"], 0);
+  }
+  EXPECT_GE(n_unseen, 1);
+}
+
+TEST_F(EvalCommand, ReasonsAreToldWhenQuiet) {
+  const std::string file = write_own(
+      "one.jsonl", R"({"id": "a", "image": "no-such.png", "question": "q", "answer": "x"})");
+  const Finished finished = eval(file, {"-q"});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("no-such.png"), HasSubstr("1 of 1 answer ")));
+}
+
+TEST_F(EvalCommand, ResultsThatContradictTheSetAreNotBelieved) {
+  ASSERT_EQ(eval(set(), {"--out", out()}).exit_code, 0);
+  const std::string whole = media::testing::read_file(out());
+  const std::string header = whole.substr(0, whole.find('\n') + 1);
+  const std::vector<json> lines = lines_of(out());
+  const std::tuple<const char*, json, const char*> changes[] = {
+      {"id", "nobody", "field id"},        {"kind", "odd", "field kind"},
+      {"expected", "x", "field expected"}, {"choice", 99, "field choice"},
+      {"choice", nullptr, "field choice"}, {"score", 7, "field score"},
+      {"policy", "mine", "field policy"}};
+  for (const auto& [field, value, part] : changes) {
+    const std::string path = own_.file("changed.jsonl");
+    std::ofstream file(path, std::ios::binary);
+    file << header << lines[1].dump() << "\n";
+    json changed = lines[2];
+    changed[field] = value;
+    file << changed.dump() << "\n";
+    file.close();
+    const Finished finished = eval(set(), {"--out", path});
+    EXPECT_EQ(finished.exit_code, 3) << part;
+    EXPECT_THAT(finished.err, AllOf(HasSubstr("changed.jsonl:3]"), HasSubstr(part),
+                                    Not(HasSubstr("json.exception"))));
+  }
+}
+
 TEST_F(EvalCommand, AFilmThatIsMissingIsNamed) {
   const std::string file =
       write_own("films.json", R"([{"video": "a.mp4", "question": "q", "candidates": ["x", "y"],)"
@@ -308,6 +380,10 @@ TEST_F(EvalCommand, WrongOptionsAndSetsCostNothing) {
       {set(), {"--match", "some"}, 2, "--match"},
       {set(), {"--format", "coco"}, 2, "--format"},
       {set(), {"--jobs", "0"}, 2, "--jobs"},
+      {set(), {"--limit", "-1"}, 2, "--limit"},
+      {set(), {"-ngl", "-7"}, 2, "--n-gpu-layers"},
+      {set(), {"--policy-seed", "-1"}, 2, "--policy-seed"},
+      {set(), {"--device", "X"}, 2, "--device"},
       {set(), {"--embedding-cache", "much"}, 2, "--embedding-cache"},
       {set(), {"--out", set() + "/set.jsonl"}, 2, "--out"},
       {set(), {"--out", "/no/such/folder/x"}, 3, "/no/such/folder/x"},
@@ -341,7 +417,7 @@ TEST_F(EvalCommand, CtrlCKeepsWhatIsDone) {
     const Finished finished = eval(folder, {"--block", "1", "--out", results, "--jobs", jobs},
                                    {.interrupt_after = "no-such.png"});
     EXPECT_EQ(finished.exit_code, 130) << finished.err;
-    EXPECT_THAT(finished.err, HasSubstr("results are kept"));
+    EXPECT_THAT(finished.err, HasSubstr(" kept"));
     const std::vector<json> lines = lines_of(results);  // every line is whole
     EXPECT_GE(lines.size(), 2U);
     EXPECT_LT(lines.size(), 400U);
@@ -366,7 +442,7 @@ TEST_F(EvalCommand, AFullDiscKeepsFinishedResults) {
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_THAT(finished.err, AllOf(HasSubstr("cannot be written"), HasSubstr("results are kept")));
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("cannot be written"), HasSubstr(" kept")));
   EXPECT_EQ(of_type(lines_of(limited), "result").size(), 2U);
   // There is room again.
   EXPECT_EQ(eval(set(), {"--out", limited}).exit_code, 0);

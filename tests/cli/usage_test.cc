@@ -1,6 +1,8 @@
 // Wrong options, missing files and swapped models: the exit code and what the message names.
 #include <gmock/gmock.h>
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "cli/plateau_process.h"
@@ -67,7 +69,16 @@ std::vector<Case> option_cases() {
       {"NegativeTiles", asked({"--max-tiles", "-1"}), kUsage, "[--max-tiles]"},
       {"UnknownCacheType", asked({"-ctk", "q4_0"}), kUsage, "--cache-type-k"},
       {"CacheTypeByNumber", asked({"-ctv", "1"}), kUsage, "--cache-type-v"},
-      {"UnknownDevice", asked({"--device", "abacus"}), kBadInput, "abacus"},
+      {"UnknownDevice", asked({"--device", "abacus"}), kUsage, "[--device]"},
+      {"NegativeLayers", asked({"-ngl", "-7"}), kUsage, "-1 or a number of layers"},
+      {"NegativeSeed", asked({"--seed", "-1"}), kUsage, "a whole number from 0 on"},
+      {"NegativeNeedleSeed", {"needle", "--out", "x", "--seed", "-1"}, kUsage, "--seed"},
+      {"TimeOfAPicture", {"needle", "--out", "x", "--kinds", "when"}, kUsage, "--film"},
+      {"PictureFormatOfAFilm",
+       {"needle", "--out", "x", "--film", "--format", "jpg"},
+       kUsage,
+       "mp4"},
+      {"NoFilmLength", {"needle", "--out", "x", "--film", "--seconds", "0"}, kUsage, "[--seconds]"},
       {"NoStatsFolder", asked({"--stats-json", "/nonexistent/s.json"}), kBadInput, "s.json"},
       {"NoQuestionFile", pico_run({"-f", "/nonexistent/q.txt"}), kBadInput, "q.txt"},
       {"FolderAsQuestion", pico_run({"-f", "/"}), kBadInput, "[/]"},
@@ -109,6 +120,33 @@ TEST(Streams, AFullDiscIsAnError) {
   const std::string command = std::string(PLATEAU_PROGRAM) + " run -q -t 1 -m '" + pico_text() +
                               "' -p hi -n 2 >/dev/full 2>/dev/null";
   EXPECT_NE(system(command.c_str()), 0);
+}
+
+// A named pipe without a writer: what reads texts and results must not wait for one.
+TEST(NamedPipe, IsRefused) {
+  const TempDir dir;
+  const std::string pipe = dir.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::vector<std::string> calls[] = {
+      pico_run({"-f", pipe}),
+      pico_run({"-p", "hi", "--chat-template-file", pipe}),
+      {"run", "-m", pipe, "-p", "hi"},
+      {"eval", "--set", pipe, "-m", pico_text()},
+      {"report", "--out", dir.file("r.html"), pipe},
+      {"evict", "--keys", pipe, "--budget", "4"},
+      {"needle", "--out", dir.file("set"), "--background", pipe}};
+  for (const std::vector<std::string>& call : calls) {
+    const Finished finished = plateau(call);
+    EXPECT_EQ(finished.exit_code, kBadInput) << call[0] << ": " << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(pipe)) << call[0];
+  }
+}
+
+TEST(StandardInput, IsReadUnderEachOfItsNames) {
+  for (const char* name : {"-", "/dev/stdin", "/dev/fd/0"}) {
+    const Finished finished = plateau(pico_run({"-f", name, "-n", "1", "-q"}), {.input = "hello"});
+    EXPECT_EQ(finished.exit_code, 0) << name << finished.err;
+  }
 }
 
 }  // namespace

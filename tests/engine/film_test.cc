@@ -333,6 +333,62 @@ TEST_F(Film, IsCancelledWithin) {
   }
 }
 
+// Which tokens a region has: those of the slices whose frames are due in its time, and of them
+// those that its box touches. What is kept of them is counted from the trace.
+TEST_F(Film, RegionsAreFollowedInTheirTime) {
+  for (const Family family : {Family::kInternVl, Family::kQwen}) {
+    const bool is_qwen = family == Family::kQwen;
+    Engine engine = Engine::open(options(family));
+    Request request = ask({VideoPart{film(9)}});
+    request.kv.budget = 40;
+    request.kv.block = 8;
+    request.kv.bulk = false;
+    const ImageRegion everything = {.width = 1e9, .height = 1e9};
+    ImageRegion fifth = everything;  // frame 5, or the slice of frames 4 and 5
+    fifth.start_s = 5;
+    fifth.end_s = 6;
+    ImageRegion corner = {.width = 28, .height = 28, .start_s = 3, .end_s = 5};
+    ImageRegion unseen = everything;
+    unseen.start_s = 5.25;
+    unseen.end_s = 5.75;
+    ImageRegion later = everything;
+    later.start_s = 100;
+    later.end_s = 200;
+    request.regions = {everything, fifth, corner, unseen, later};
+    std::vector<std::vector<int32_t>> last;
+    std::vector<std::array<int32_t, 3>> positions;
+    RequestCallbacks callbacks;
+    callbacks.on_block_kept = [&](const BlockTrace& trace) {
+      last = trace.tokens;
+      positions.insert(positions.end(), trace.positions.begin(), trace.positions.end());
+    };
+    const Usage usage = engine.run(request, callbacks).usage;
+    ASSERT_EQ(usage.regions.size(), 5U);
+    EXPECT_EQ(usage.regions[0].tokens, is_qwen ? 5 * 6 : 9 * 4);
+    EXPECT_EQ(usage.regions[1].tokens, is_qwen ? 6 : 4);
+    EXPECT_EQ(usage.regions[2].tokens, 2);  // two slices, one token of each
+    EXPECT_EQ(usage.regions[3].tokens, 0);
+    EXPECT_EQ(usage.regions[4].tokens, 0);
+    for (const int32_t kept : usage.regions[3].tokens_kept) EXPECT_EQ(kept, 0);
+    int64_t n_kept = 0;
+    for (const int32_t kept : usage.regions[0].tokens_kept) n_kept += kept;
+    const auto n_pairs = static_cast<int64_t>(usage.regions[0].tokens_kept.size());
+    EXPECT_EQ((n_kept + n_pairs / 2) / n_pairs, usage.images[0].tokens_kept);
+    EXPECT_LT(n_kept, n_pairs * usage.regions[0].tokens);
+    if (!is_qwen) continue;
+    // The third slice: its tokens are the 13th to 18th of the film.
+    const auto second = std::find_if(positions.begin(), positions.end(),
+                                     [](const auto& p) { return p[0] != p[2]; });
+    const auto first = static_cast<int32_t>(second - positions.begin()) - 1;
+    for (size_t pair = 0; pair < last.size(); ++pair) {
+      const auto n = std::count_if(last[pair].begin(), last[pair].end(), [&](int32_t token) {
+        return token >= first + 12 && token < first + 18;
+      });
+      EXPECT_EQ(usage.regions[1].tokens_kept[pair], n) << pair;
+    }
+  }
+}
+
 TEST_F(Film, BadOnesAreRefused) {
   Engine engine = Engine::open(options(Family::kInternVl));
   const auto run = [&](const VideoPart& part, const VideoOptions& video = {}) {
@@ -353,8 +409,10 @@ TEST_F(Film, BadOnesAreRefused) {
   expect_error([&] { run({path}, {.start_s = 2, .end_s = 1}); }, kInvalidArgument, "--video-end");
   expect_error([&] { run({path}, {.start_s = 9}); }, kInvalidArgument, "within the film");
   Request region = ask({VideoPart{path}});
-  region.regions = {{.width = 9, .height = 9}};
-  expect_error([&] { engine.run(region); }, kInvalidArgument, "film");
+  region.regions = {{.width = 9, .height = 9, .start_s = 2, .end_s = 2}};
+  expect_error([&] { engine.run(region); }, kInvalidArgument, "ends after it starts");
+  region.regions = {{.x = 84, .width = 9, .height = 9}};
+  expect_error([&] { engine.run(region); }, kInvalidArgument, "84x56");
   EngineOptions blind = options(Family::kInternVl);
   blind.mmproj_path.clear();
   expect_error([&] { Engine::open(blind).run(ask({VideoPart{path}})); }, kInvalidArgument,

@@ -87,6 +87,39 @@ TEST_F(DatasetTest, ReadsOurOwnSets) {
   EXPECT_THAT(set.questions[3].answers, ElementsAre("sofa", "couch"));
 }
 
+TEST_F(DatasetTest, NeedlesOfFilmsHaveTimes) {
+  write(
+      "set.jsonl",
+      R"({"id": "a", "video": "a.mp4", "question": "What?", "answer": "7",)"
+      R"( "needle": {"x": 1, "y": 2, "w": 3, "h": 4, "start_s": 5, "end_s": 6.5}})"
+      "\n"
+      R"({"id": "b", "image": "a.jpg", "frames": "list.txt", "question": "What?", "answer": "7",)"
+      R"( "needles": [{"image": 1, "start_s": 5, "end_s": 6}, {"x": 1, "y": 2, "w": 3, "h": 4}]})");
+  const Dataset set = read(path());
+  const NeedleBox& box = set.questions[0].needles.at(0);
+  EXPECT_EQ(box.x, 1);
+  EXPECT_EQ(box.start_s, 5);
+  EXPECT_EQ(box.end_s, 6.5);
+  const SetQuestion& second = set.questions[1];
+  EXPECT_EQ(second.media.at(1).kind, MediaKind::kFrames);
+  ASSERT_EQ(second.needles.size(), 2U);
+  EXPECT_GE(second.needles[0].width, 1e6);  // the whole frame
+  EXPECT_EQ(second.needles[0].end_s, 6);
+  EXPECT_EQ(second.needles[1].media, 0);
+  for (const char* needle :
+       {R"({"start_s": 5, "end_s": 5})", R"({"start_s": -1, "end_s": 5})", R"({"start_s": 5})",
+        R"({"start_s": 1, "end_s": 5, "x": 1})", R"({"start_s": "1", "end_s": 5})",
+        R"({"image": 1, "start_s": 1, "end_s": 2})", R"({})"}) {
+    write("set.jsonl",
+          std::string(R"({"id": "a", "video": "a.mp4", "question": "What?", "answer": "7",)") +
+              R"( "needle": )" + needle + "}");
+    EXPECT_EQ(code_of([&] { read(path()); }), ErrorCode::kCorrupt) << needle;
+  }
+  write("set.jsonl", R"({"id": "a", "image": "a.jpg", "question": "What?", "answer": "7",)"
+                     R"( "needle": {"start_s": 1, "end_s": 2}})");
+  EXPECT_EQ(code_of([&] { read(path()); }), ErrorCode::kCorrupt);
+}
+
 TEST_F(DatasetTest, OurOwnQuestionsHaveLettersWhereTheyListThem) {
   write(
       "set.jsonl",

@@ -35,7 +35,7 @@ std::vector<nlohmann::json> lines_of(const std::string& path) {
 TEST(NeedleSet, LinesHaveAllFields) {
   const TempDir dir;
   int n_reports = 0;
-  const NeedleSet set = write_needle_set(small_set(dir.file("set")), [&](int done, int total) {
+  const NeedleSet set = write_needle_set(small_set(dir.file("set")), [&](double done, int total) {
     EXPECT_EQ(done, ++n_reports);
     EXPECT_EQ(total, 3);
   });
@@ -139,6 +139,76 @@ TEST(NeedleSet, EachPictureTakesAPhotograph) {
   EXPECT_EQ(used, (std::set<std::string>{"a.png", "b.jpg"}));
 }
 
+TEST(NeedleSet, OfFilms) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("set"));
+  options.n_pictures = 2;
+  options.scene.width = options.scene.height = 112;
+  options.scene.n_objects = 3;
+  options.film = FilmOptions{.seconds = 30};
+  options.film_format = FilmFormat::kMkv;
+  options.kinds = parse_question_kinds("number,when,second,first");
+  options.questions_per_picture = 8;
+  double last = 0;
+  const NeedleSet set = write_needle_set(options, [&](double done, int total) {
+    EXPECT_GT(done, last);
+    EXPECT_EQ(total, 2);
+    last = done;
+  });
+  EXPECT_EQ(last, 2);
+  std::set<std::string> kinds;
+  for (const auto& line : lines_of(set.jsonl_path)) {
+    EXPECT_TRUE(std::filesystem::exists(dir.file("set/" + line.at("video").get<std::string>())));
+    EXPECT_FALSE(line.contains("image"));
+    EXPECT_EQ(line.at("seconds"), 30);
+    EXPECT_EQ(line.at("fps"), 1);
+    kinds.insert(line.at("kind").get<std::string>());
+    for (const auto& needle : line.at("needles")) {
+      EXPECT_EQ(needle.at("end_s").get<double>(), needle.at("start_s").get<double>() + 1);
+    }
+  }
+  EXPECT_EQ(kinds.size(), 4U);
+  const auto scene = lines_of(dir.file("set/scenes.jsonl")).at(1);
+  EXPECT_EQ(scene.at("video"), "needle-0001.mkv");
+  EXPECT_TRUE(scene.at("drawings").at(0).contains("start_s"));
+}
+
+TEST(NeedleSet, AFilmGoesThroughPhotographs) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.file("photos"));
+  SceneOptions photo;
+  photo.width = photo.height = 112;
+  photo.n_objects = 1;
+  write_scene(photo, dir.file("photos/a.png"));
+  NeedleSetOptions options = small_set(dir.file("set"));
+  options.n_pictures = 1;
+  options.questions_per_picture = 1;
+  options.scene.width = options.scene.height = 112;
+  options.scene.n_objects = 1;
+  options.film = FilmOptions{.seconds = 5};
+  options.photos_dir = dir.file("photos");
+  EXPECT_EQ(write_needle_set(options, {}).n_questions, 1);
+}
+
+TEST(NeedleSet, AnInterruptionLeavesASmallerSet) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("set"));
+  EXPECT_EQ(code_of([&] {
+              write_needle_set(options, [](double done, int) {
+                if (done == 2) throw Error(ErrorCode::kCancelled, "stop");
+              });
+            }),
+            ErrorCode::kCancelled);
+  const auto lines = lines_of(dir.file("set/set.jsonl"));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines.back().at("image"), "needle-0001.jpg");
+  EXPECT_EQ(lines_of(dir.file("set/scenes.jsonl")).size(), 2U);
+  // Options that are refused replace nothing.
+  options.scene.n_objects = 9;
+  EXPECT_EQ(code_of([&] { write_needle_set(options, {}); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(lines_of(dir.file("set/set.jsonl")).size(), 4U);
+}
+
 TEST(NeedleSet, RefusesBadOptions) {
   const TempDir dir;
   const auto code = [&](auto change) {
@@ -157,6 +227,7 @@ TEST(NeedleSet, RefusesBadOptions) {
   EXPECT_EQ(code([](auto& o) { o.n_wordings = 0; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.n_wordings = 99; }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& o) { o.kinds.clear(); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& o) { o.kinds = {QuestionKind::kWhen}; }), ErrorCode::kInvalidArgument);
   std::ofstream(dir.file("taken")) << "a file";
   EXPECT_EQ(code([&](auto& o) { o.out_dir = dir.file("taken"); }), ErrorCode::kUnavailable);
 }
@@ -164,6 +235,8 @@ TEST(NeedleSet, RefusesBadOptions) {
 TEST(NeedleSet, FormatsByName) {
   EXPECT_EQ(parse_picture_format("png"), PictureFormat::kPng);
   EXPECT_EQ(parse_picture_format("jpg"), PictureFormat::kJpeg);
+  EXPECT_EQ(parse_film_format("avi"), FilmFormat::kAvi);
+  EXPECT_EQ(code_of([] { parse_film_format("jpg"); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([] { parse_picture_format("gif"); }), ErrorCode::kInvalidArgument);
 }
 

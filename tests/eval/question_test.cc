@@ -115,5 +115,49 @@ TEST(Question, KindsByName) {
   EXPECT_EQ(code_of([] { parse_question_kinds("number,why"); }), ErrorCode::kInvalidArgument);
 }
 
+/// Ninety seconds: the red cat at 10, the blue fish at 29, the dog at 70.
+Scene film() {
+  Scene scene{112, 112, 1, 1, 1, 3, {}, 90, 1};
+  scene.drawings = {drawing("", "", "cat", 7, 0), drawing("", "", "fish", 3, 0),
+                    drawing("", "", "dog", 3, 0)};
+  const double starts[] = {10, 29, 70};
+  for (size_t i = 0; i < 3; ++i) {
+    scene.drawings[i].start_s = starts[i];
+    scene.drawings[i].end_s = starts[i] + 2;
+  }
+  return scene;
+}
+
+TEST(Question, OfAFilmAskWhen) {
+  const auto found = all_of(film(), QuestionKind::kWhen);
+  ASSERT_EQ(found.size(), 2U);  // the fish stays over the border of a third
+  EXPECT_EQ(found.at("when-cat").answer, "beginning");
+  EXPECT_EQ(found.at("when-dog").answer, "end");
+  EXPECT_EQ(found.at("when-dog").targets, std::vector<int>{2});
+  EXPECT_EQ(found.at("when-cat").choices.size(), 3U);
+  const auto seconds = all_of(film(), QuestionKind::kSecond);
+  EXPECT_EQ(seconds.at("second-fish").answer, "29");
+  EXPECT_EQ(seconds.at("second-fish").text, "At which second does the fish appear?");
+}
+
+TEST(Question, OfAFilmAskWhatComesFirst) {
+  const auto found = all_of(film(), QuestionKind::kFirst);
+  EXPECT_EQ(found.size(), 6U);
+  const Question& question = found.at("first-dog-cat");
+  EXPECT_EQ(question.text, "What comes first, the dog or the cat?");
+  EXPECT_EQ(question.answer, "cat");
+  EXPECT_EQ(question.choices, (std::vector<std::string>{"dog", "cat"}));
+  EXPECT_EQ(question.targets, (std::vector<int>{2, 0}));
+}
+
+TEST(Question, OfAFilmDoNotCallItAPicture) {
+  const QuestionKind kinds[] = {QuestionKind::kCount, QuestionKind::kExists};
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    for (const Question& question : ask_about(film(), kinds, 4, n_question_wordings(), Rng(seed))) {
+      EXPECT_EQ(question.text.find("picture"), std::string::npos) << question.text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plateau::eval

@@ -26,6 +26,7 @@ ResultRecord record(const std::string& id, double score = 1, int budget = 64) {
   result.id = id;
   result.setting = {.policy = "snapkv", .budget = budget};
   result.score = score;
+  result.right = score == 1;
   return result;
 }
 
@@ -126,6 +127,21 @@ TEST_F(RunFileTest, ADamagedLineIsNamed) {
   EXPECT_THAT(error.what(), HasSubstr("results.jsonl:3"));
   write(to_line(header()) + "garbage\n" + line("b"));
   EXPECT_THAT(error_of(header()).what(), HasSubstr("results.jsonl:2"));
+}
+
+TEST_F(RunFileTest, ALineThatContradictsTheSetIsNamed) {
+  write(to_line(header()) + line("a") + line("b"));
+  const auto only_a = [](const ResultRecord& record) {
+    return record.id == "a" ? std::string() : "field id: expected a";
+  };
+  try {
+    const RunFile file(path(), header(), only_a);
+    ADD_FAILURE() << "was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr("results.jsonl:3] field id: expected a"));
+  }
+  EXPECT_EQ(read_file(path()), to_line(header()) + line("a") + line("b"));
 }
 
 TEST_F(RunFileTest, OneProcessWritesAtATime) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "eval/eval_test_support.h"
+#include "eval/readers/json_record.h"
 
 namespace plateau::eval {
 namespace {
@@ -54,9 +55,10 @@ TEST(Settings, ComeBackFromARecord) {
                                 .bulk = false})) {
     nlohmann::ordered_json record;
     write_setting(setting, record);
-    EXPECT_EQ(read_setting(record), setting) << record.dump();
+    EXPECT_EQ(read_setting(JsonRecord(nlohmann::json(record), "place")), setting) << record.dump();
     record["setting"] = "another";
-    EXPECT_EQ(code_of([&] { read_setting(record); }), ErrorCode::kCorrupt);
+    EXPECT_EQ(code_of([&] { read_setting(JsonRecord(nlohmann::json(record), "place")); }),
+              ErrorCode::kCorrupt);
   }
 }
 

@@ -98,6 +98,19 @@ TEST(KvCache, WhatTheMachineCannotHoldIsAnError) {
   }
 }
 
+TEST(KvCache, ClearingItCanBeCancelled) {
+  const model::LanguageModel model = load({});
+  int n_polls = 0;
+  try {
+    const KvCache cache(model, 300, CacheType::kF16, CacheType::kF16, model::WeightUse::kCompute,
+                        [&] { return ++n_polls > 0; });
+    FAIL() << "allocated";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled) << error.what();
+  }
+  EXPECT_EQ(n_polls, 1);
+}
+
 TEST(KvCache, NoSlotsAreABug) {
   const model::LanguageModel model = load({});
   EXPECT_THROW(KvCache(model, 0, CacheType::kF16, CacheType::kF16), Error);

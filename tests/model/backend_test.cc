@@ -33,7 +33,7 @@ TEST(Device, TheCpuIsThereAndFoundByName) {
 }
 
 TEST(Device, AnUnknownNameListsTheKnownOnes) {
-  expect_error([] { Device::find("nonesuch"); }, ErrorCode::kNotFound,
+  expect_error([] { Device::find("nonesuch"); }, ErrorCode::kInvalidArgument,
                {Device::cpu().name(), "nonesuch"});
 }
 

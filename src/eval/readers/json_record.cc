@@ -161,6 +161,22 @@ std::optional<int64_t> JsonRecord::whole_number(const std::string& field) const 
   return at(field).get<int64_t>();
 }
 
+bool JsonRecord::truth(const std::string& field) const {
+  if (!at(field).is_boolean()) fail(field, "true or false");
+  return at(field).get<bool>();
+}
+
+std::vector<double> JsonRecord::numbers(const std::string& field) const {
+  const Json& value = at(field);
+  const auto is_finite = [](const Json& number) {
+    return number.is_number() && std::isfinite(number.get<double>());
+  };
+  if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_finite)) {
+    fail(field, "a list of numbers");
+  }
+  return value.get<std::vector<double>>();
+}
+
 JsonRecord JsonRecord::object(const std::string& field) const {
   if (!at(field).is_object()) fail(field, "an object");
   return {at(field), fmt::format("{} {}", place_, field)};

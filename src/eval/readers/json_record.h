@@ -32,6 +32,9 @@ class JsonRecord {
   /// A finite number.
   double number(const std::string& field) const;
   std::optional<int64_t> whole_number(const std::string& field) const;
+  bool truth(const std::string& field) const;
+  /// Finite numbers.
+  std::vector<double> numbers(const std::string& field) const;
   /// A nested object. Its place names the field.
   JsonRecord object(const std::string& field) const;
   /// A list of objects; empty where the field is absent.

@@ -6,6 +6,8 @@
 namespace plateau::eval {
 namespace {
 
+constexpr double kEverything = 1e9;  // pixels; more than any frame has
+
 void add_media(const JsonRecord& record, const RecordContext& context, const char* one,
                const char* many, MediaKind kind, SetQuestion& question) {
   std::vector<std::string> paths;
@@ -20,30 +22,45 @@ void add_media(const JsonRecord& record, const RecordContext& context, const cha
   }
 }
 
-NeedleBox read_box(const JsonRecord& box, const SetQuestion& question) {
-  NeedleBox needle = {.media = static_cast<int>(box.whole_number("image").value_or(0)),
-                      .x = box.number("x"),
-                      .y = box.number("y"),
-                      .width = box.number("w"),
-                      .height = box.number("h")};
-  if (needle.media < 0 || needle.media >= static_cast<int>(question.media.size())) {
-    box.fail("image", fmt::format("the index of one of {} pictures", question.media.size()));
+/// A box, of a film with times; times alone mean whole frames.
+NeedleBox read_needle(const JsonRecord& record, const SetQuestion& question) {
+  const int64_t medium = record.whole_number("image").value_or(0);
+  const auto n_media = static_cast<int64_t>(question.media.size());
+  if (medium < 0 || medium >= n_media) {
+    record.fail("image", n_media == 1
+                             ? "0: there is one picture or film"
+                             : fmt::format("the index of one of {} pictures and films", n_media));
   }
-  if (needle.width <= 0) box.fail("w", "more than 0 pixels");
-  if (needle.height <= 0) box.fail("h", "more than 0 pixels");
+  NeedleBox needle = {.media = static_cast<int>(medium)};
+  const bool has_times = record.has("start_s") || record.has("end_s");
+  if (has_times && question.media[static_cast<size_t>(needle.media)].kind == MediaKind::kImage) {
+    record.fail("start_s", "none for a picture");
+  }
+  if (has_times) {
+    needle.start_s = record.number("start_s");
+    needle.end_s = record.number("end_s");
+    if (needle.start_s < 0) record.fail("start_s", "0 or more seconds");
+    if (needle.end_s <= needle.start_s) record.fail("end_s", "more than start_s");
+  }
+  if (has_times && !record.has("x")) {
+    needle.width = needle.height = kEverything;
+    return needle;
+  }
+  needle.x = record.number("x");
+  needle.y = record.number("y");
+  needle.width = record.number("w");
+  needle.height = record.number("h");
+  if (needle.width <= 0) record.fail("w", "more than 0 pixels");
+  if (needle.height <= 0) record.fail("h", "more than 0 pixels");
   return needle;
 }
 
-/// Films have needles in time, which is not read here.
-bool has_box(const JsonRecord& needle) { return needle.has("x"); }
-
 void add_needles(const JsonRecord& record, SetQuestion& question) {
   if (!record.has("needles") && record.has("needle")) {
-    const JsonRecord needle = record.object("needle");
-    if (has_box(needle)) question.needles.push_back(read_box(needle, question));
+    question.needles.push_back(read_needle(record.object("needle"), question));
   }
   for (const JsonRecord& needle : record.objects("needles")) {
-    if (has_box(needle)) question.needles.push_back(read_box(needle, question));
+    question.needles.push_back(read_needle(needle, question));
   }
 }
 
@@ -56,6 +73,7 @@ SetQuestion read_plateau(const JsonRecord& record, const RecordContext& context)
   question.kind = record.text_or({"kind"}, "");
   add_media(record, context, "image", "images", MediaKind::kImage, question);
   add_media(record, context, "video", "videos", MediaKind::kVideo, question);
+  add_media(record, context, "frames", "frame_lists", MediaKind::kFrames, question);
   const std::string text = record.text({"question"});
   if (record.has("choices")) {
     set_choices(record, "answer", record.texts({"choices"}), question);

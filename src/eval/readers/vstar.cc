@@ -18,8 +18,10 @@ namespace fs = std::filesystem;
 
 void add_needles(const std::string& picture, SetQuestion& question) {
   const fs::path path = fs::path(picture).replace_extension(".json");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return;
+  std::error_code ignored;
+  std::ifstream file;
+  if (fs::is_regular_file(path, ignored)) file.open(path, std::ios::binary);
+  if (!file.is_open()) return;
   nlohmann::json json = nlohmann::json::parse(file, /*cb=*/nullptr, /*allow_exceptions=*/false);
   const JsonRecord record(std::move(json), path.string());
   if (!record.has("bbox")) return;
