@@ -59,7 +59,9 @@ struct GraphWatch {
       watch.is_cancelled = (*watch.should_cancel)();
       return !watch.is_cancelled;  // stops the graph
     }
-    if (node->buffer != nullptr) {
+    // A reshaped weight is a node, too.
+    if (node->buffer != nullptr &&
+        ggml_backend_buffer_get_usage(node->buffer) != GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
       watch.buffers[node->buffer] =
           static_cast<int64_t>(ggml_backend_buffer_get_size(node->buffer));
     }

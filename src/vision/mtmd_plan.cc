@@ -8,6 +8,7 @@ namespace plateau::vision {
 namespace {
 
 constexpr int64_t kF32 = 4;
+constexpr int64_t kF16 = 2;
 constexpr int64_t kChannels = 3;
 // The library asserts a side of at most 46000, and multiplies sides as 32-bit integers.
 constexpr int64_t kMaxSide = 46'000;
@@ -79,16 +80,15 @@ int64_t mtmd_chunk_bytes(const model::VisionConfig& config, int64_t n_chunks) {
 }
 
 int64_t mtmd_work_bytes(const model::VisionConfig& config, int n_threads) {
-  const model::MtmdVision& vision = config.mtmd();
   const int64_t n_patch = chunk_pixels(config) / (int64_t{config.patch_size} * config.patch_size);
   // Rows are converted for the product with weights that are not f32.
   const int64_t widest =
-      std::max({int64_t{config.n_embd} * vision.merge * vision.merge, int64_t{config.n_ff},
+      std::max({int64_t{config.n_embd}, int64_t{config.n_ff},
                 kChannels * config.patch_size * config.patch_size, int64_t{config.n_embd_out}});
   // Flash attention keeps tiles of 64 queries and 64 keys for each thread.
   constexpr int64_t kTile = 64;
   const int64_t attention = n_threads * kF32 * (4 * kTile * config.head_dim() + 2 * kTile * kTile);
-  return std::max(n_patch * widest * kF32, attention) + kSlackBytes;
+  return std::max(n_patch * widest * kF16, attention) + kSlackBytes;
 }
 
 }  // namespace plateau::vision
