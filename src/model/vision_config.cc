@@ -18,10 +18,9 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"internvl", 1, read_internvl},
-    {"qwen2.5vl_merger", 2, read_qwen25vl},
-    {"mlp", 1, read_mtmd_llava},
-    {"idefics3", 1, read_mtmd_idefics3},
+    {"internvl", 1, read_internvl},    {"qwen2.5vl_merger", 2, read_qwen25vl},
+    {"mlp", 1, read_mtmd_llava},       {"idefics3", 1, read_mtmd_idefics3},
+    {"janus_pro", 1, read_mtmd_janus},
 };
 
 const Family& find_family(const GgufFile& file) {

@@ -33,5 +33,6 @@ void read_internvl(const GgufFile& file, VisionConfig& config);
 void read_qwen25vl(const GgufFile& file, VisionConfig& config);
 void read_mtmd_llava(const GgufFile& file, VisionConfig& config);
 void read_mtmd_idefics3(const GgufFile& file, VisionConfig& config);
+void read_mtmd_janus(const GgufFile& file, VisionConfig& config);
 
 }  // namespace plateau::model

@@ -119,8 +119,12 @@ void check_optional_norm(const GgufFile& file, const std::string& name, int64_t 
   check.f32(name + ".bias", {n});
 }
 
+/// Older files have the names of ffn_up and ffn_down swapped; the library tells it by the shape, of
+/// some projectors.
+enum class FfnNames { kPublished, kMaySwap };
+
 void check_layer(const GgufFile& file, const VisionConfig& config, const std::string& prefix,
-                 TensorCheck& check) {
+                 FfnNames names, TensorCheck& check) {
   const int64_t n_embd = config.n_embd;
   for (const std::string part : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
     check.matrix(prefix + part + ".weight", {n_embd, n_embd});
@@ -130,9 +134,9 @@ void check_layer(const GgufFile& file, const VisionConfig& config, const std::st
     check.f32(prefix + part + ".weight", {n_embd});
     f32_if_present(file, prefix + part + ".bias", {n_embd}, check);
   }
-  // Older files have the names of these two swapped; the library tells it by the shape.
   const TensorInfo* ffn_down = file.find_tensor(prefix + "ffn_down.weight");
-  const bool is_swapped = ffn_down != nullptr && ffn_down->ne[0] == n_embd;
+  const bool is_swapped =
+      names == FfnNames::kMaySwap && ffn_down != nullptr && ffn_down->ne[0] == n_embd;
   const std::string up = prefix + (is_swapped ? "ffn_down" : "ffn_up");
   const std::string down = prefix + (is_swapped ? "ffn_up" : "ffn_down");
   check.matrix(up + ".weight", {n_embd, config.n_ff});
@@ -142,13 +146,14 @@ void check_layer(const GgufFile& file, const VisionConfig& config, const std::st
 }
 
 /// All but patches, positions and projector.
-void check_tower(const GgufFile& file, const VisionConfig& config, TensorCheck& check) {
+void check_tower(const GgufFile& file, const VisionConfig& config, FfnNames names,
+                 TensorCheck& check) {
   check.kernel("v.patch_embd.weight", {config.patch_size, config.patch_size, 3, config.n_embd});
   f32_if_present(file, "v.patch_embd.bias", {config.n_embd}, check);
   check_optional_norm(file, "v.pre_ln", config.n_embd, check);
   check_optional_norm(file, "v.post_ln", config.n_embd, check);
   for (int il = 0; il < config.n_layer; ++il) {
-    check_layer(file, config, fmt::format("v.blk.{}.", il), check);
+    check_layer(file, config, fmt::format("v.blk.{}.", il), names, check);
   }
 }
 
@@ -224,7 +229,7 @@ void read_mtmd_llava(const GgufFile& file, VisionConfig& config) {
   config.n_embd_out = read_n_embd_out(
       file, file.find_tensor("mm.3.weight") != nullptr ? "mm.3.weight" : "mm.2.weight");
   TensorCheck check(file);
-  check_tower(file, config, check);
+  check_tower(file, config, FfnNames::kMaySwap, check);
   const bool has_class = file.find_tensor("v.class_embd") != nullptr;
   if (has_class) check.f32("v.class_embd", {config.n_embd});
   check.kernel("v.position_embd.weight", {config.n_embd, n_patches(config) + (has_class ? 1 : 0)});
@@ -243,9 +248,25 @@ void read_mtmd_idefics3(const GgufFile& file, VisionConfig& config) {
   config.family = vision;
   config.n_embd_out = read_n_embd_out(file, "mm.model.fc.weight");
   TensorCheck check(file);
-  check_tower(file, config, check);
+  check_tower(file, config, FfnNames::kMaySwap, check);
   check.f32("v.position_embd.weight", {config.n_embd, n_patches(config)});
   check.matrix("mm.model.fc.weight", {int64_t{config.n_embd} * merge * merge, config.n_embd_out});
+  check.refuse_others();
+}
+
+void read_mtmd_janus(const GgufFile& file, VisionConfig& config) {
+  check_keys(file, config);
+  config.family = read_chunk(file, config, /*merge=*/1);
+  config.n_embd_out = read_n_embd_out(file, "mm.1.weight");
+  TensorCheck check(file);
+  check_tower(file, config, FfnNames::kPublished, check);
+  check.f32("v.position_embd.weight", {config.n_embd, n_patches(config)});
+  const TensorInfo* first = file.find_tensor("mm.0.bias");
+  const int64_t n_mid = first != nullptr ? first->ne[0] : config.n_embd_out;
+  check.matrix("mm.0.weight", {config.n_embd, n_mid});
+  check.f32("mm.0.bias", {n_mid});
+  check.matrix("mm.1.weight", {n_mid, config.n_embd_out});
+  check.f32("mm.1.bias", {config.n_embd_out});
   check.refuse_others();
 }
 

@@ -71,7 +71,7 @@ void add_norm(const std::string& name, int64_t n, TensorList& tensors) {
 }  // namespace
 
 GgufPlan plan_tiny_llava(const TinyLlava& v) {
-  GgufPlan plan = plan_keys(v, "mlp");
+  GgufPlan plan = plan_keys(v, v.projector_type);
   if (!v.is_clip) plan.keys.emplace_back("clip.use_gelu", true);
   if (!v.grid_sizes.empty()) {
     plan.keys.emplace_back("clip.vision.image_grid_pinpoints", v.grid_sizes);
@@ -85,7 +85,8 @@ GgufPlan plan_tiny_llava(const TinyLlava& v) {
     tensors.bias("v.patch_embd.bias", v.n_embd);
     add_norm("v.post_ln", v.n_embd, tensors);
   }
-  const std::string last = v.has_norms ? "mm.3" : "mm.2";
+  const bool is_janus = v.projector_type == "janus_pro";
+  const std::string last = is_janus ? "mm.1" : v.has_norms ? "mm.3" : "mm.2";
   tensors.matrix("mm.0.weight", v.n_embd, v.projection_dim);
   tensors.bias("mm.0.bias", v.projection_dim);
   tensors.matrix(last + ".weight", v.projection_dim, v.projection_dim);

@@ -10,13 +10,14 @@
 
 namespace plateau::synth {
 
-/// A LLaVA projector ("mlp"): a CLIP or SigLIP tower over one square, or over the squares of a
-/// grid, and two linear layers.
+/// A LLaVA projector: a CLIP or SigLIP tower over one square, or over the squares of a grid, and
+/// two linear layers.
 struct TinyLlava {
+  std::string projector_type = "mlp";  // or "janus_pro": SigLIP's, all layers run
   int chunk = 56;
   int patch = 14;
   int n_embd = 64;
-  int n_layer = 3;  // the last one is not run
+  int n_layer = 3;  // mlp: the last one is not run
   int n_head = 4;
   int n_ff = 96;            // the library takes up and down for swapped where it equals n_embd
   int projection_dim = 64;  // the text model's n_embd

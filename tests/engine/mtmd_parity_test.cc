@@ -85,6 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                return llava_pair({.is_clip = false, .grid_sizes = {56, 112, 112, 56, 112, 112}});
              }},
         Case{"OlderNames", [] { return llava_pair({.swaps_ffn = true, .type = GGML_TYPE_F32}); }},
+        Case{"Janus", [] { return llava_pair({.projector_type = "janus_pro", .is_clip = false}); }},
         Case{"Yi", [] { return llava_pair({.has_norms = true}); }},
         Case{"SmolVlm", [] { return smolvlm_pair(); }},
         Case{"SmolVlmOfNativeSize", [] { return smolvlm_pair({.longest_edge = 0}); }}),

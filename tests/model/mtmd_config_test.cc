@@ -55,6 +55,10 @@ TEST_F(MtmdConfig, IsRead) {
   EXPECT_EQ(smolvlm.chunk_side(), 2);
   EXPECT_NO_THROW(read_llava({}, {.swaps_ffn = true}));
   EXPECT_NO_THROW(read_llava({}, {.is_clip = false, .has_norms = true}));
+  EXPECT_EQ(read_llava({}, {.projector_type = "janus_pro", .is_clip = false}).chunk_side(), 4);
+  expect_error(
+      [&] { read_llava({}, {.projector_type = "janus_pro", .is_clip = false, .swaps_ffn = true}); },
+      ErrorCode::kCorrupt, {"ffn_up"});
   // Published LLaVA-NeXT files have it.
   EXPECT_NO_THROW(read_llava({.add_tensors = {{.name = "model.image_newline", .ne = {64}}}}));
 }

@@ -285,6 +285,17 @@ size_t run_library_vision(const std::string& path, const model::Backends& backen
   return encoder.mtmd().encode(static_cast<int>(n_chunks) - 1, {}).size();
 }
 
+test::GgufPlan library_projector(int i) {
+  if (i % 3 == 0) return test::plan_tiny_idefics3({.n_layer = 1, .longest_edge = 112});
+  if (i % 6 == 1) {
+    return test::plan_tiny_llava({.projector_type = "janus_pro", .n_layer = 1, .is_clip = false});
+  }
+  return test::plan_tiny_llava({.n_layer = 2,
+                                .is_clip = i % 6 == 4,
+                                .has_norms = i % 2 == 0,
+                                .grid_sizes = {56, 112, 112, 112}});
+}
+
 TEST(Mutation, DamagedLibraryProjectorsLoadOrAreRefused) {
   const std::vector<std::string> keys = {"clip.use_gelu",
                                          "clip.use_silu",
@@ -310,12 +321,7 @@ TEST(Mutation, DamagedLibraryProjectorsLoadOrAreRefused) {
   const int n = rounds(300);
   for (int i = 0; i < n; ++i) {
     SCOPED_TRACE(i);
-    const test::GgufPlan plan = i % 3 == 0
-                                    ? test::plan_tiny_idefics3({.n_layer = 1, .longest_edge = 112})
-                                    : test::plan_tiny_llava({.n_layer = 2,
-                                                             .is_clip = i % 3 == 1,
-                                                             .has_norms = i % 2 == 0,
-                                                             .grid_sizes = {56, 112, 112, 112}});
+    const test::GgufPlan plan = library_projector(i);
     write_gguf(plan, mutator.mutations(plan, keys), path);
     mutator.damage_bytes(path);
     attempt([&] { EXPECT_GT(run_library_vision(path, backends, text_model), 0U); }, tally);
