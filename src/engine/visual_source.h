@@ -72,6 +72,10 @@ class VisualSource final : public UnitSource {
                const media::ImageLimits& limits, int encoder_batch,
                std::function<void(double)> on_progress = {},
                std::function<bool()> should_cancel = {});
+  /// Drops what the encoder holds of a picture that was not finished.
+  ~VisualSource() override { close(); }
+  VisualSource(const VisualSource&) = delete;
+  VisualSource& operator=(const VisualSource&) = delete;
 
   /// Units must be asked for in prompt order; the same unit may be asked for again.
   /// Errors: those of TileReader, BandReader and Encoder::encode.
