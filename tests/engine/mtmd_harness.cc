@@ -57,13 +57,14 @@ Prefilled MtmdPair::ours(const Request& request, CacheType cache) const {
   engine_options.cache_type_k = engine_options.cache_type_v = cache;
   engine::LoadedModel loaded(engine_options, {});
   const engine::RequestPlan plan = engine::plan_request(request, loaded);
+  const engine::PromptTokens tokens(plan.prompt, plan.protection);
   engine::Sequence sequence(loaded.language_model, loaded.backends,
                             {.n_arena = plan.budget.n_arena,
                              .cache_type_k = cache,
                              .cache_type_v = cache,
                              .policy = nullptr,
                              .policy_options = {}},
-                            plan.protection.info);
+                            tokens);
   engine::VisualSource visuals(*loaded.encoder, plan.images, engine::to_limits(request.image),
                                /*encoder_batch=*/1);
   Prefilled result;
