@@ -51,6 +51,12 @@ void print_vision_model(const model::VisionConfig& config) {
     print_row("norm", vision.rms_norm ? "RMS" : "layer norm");
     print_row("tiles by default", fmt::format("native detail (the file suggests {} to {})",
                                               vision.min_tiles, vision.max_tiles));
+  } else if (config.is_mtmd()) {
+    const model::MtmdVision& vision = config.mtmd();
+    print_row("chunk",
+              fmt::format("{0}x{0} px, patch {1} px", vision.chunk_size, config.patch_size));
+    print_row("tokens per chunk", fmt::to_string(config.chunk_side() * config.chunk_side()));
+    print_row("runs in", "llama.cpp's library (libmtmd); memory not bounded");
   } else {
     const model::Qwen25VlVision& vision = config.qwen25vl();
     print_row("token",
@@ -62,6 +68,7 @@ void print_vision_model(const model::VisionConfig& config) {
               fmt::format("native, at least {} px (the file suggests at most {} px)",
                           vision.min_pixels, vision.max_pixels));
   }
+  if (!config.is_mtmd()) print_row("runs in", "a tower of Plateau's; memory bounded");
   print_row("layers", fmt::to_string(config.n_layer));
   print_row("width", fmt::format("{} ({} to the text model)", config.n_embd, config.n_embd_out));
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "engine/chunk_plan.h"
 
 namespace plateau::engine {
 namespace {
@@ -18,6 +19,7 @@ std::string cut_key(const PlannedImage& image) {
   if (const auto* tiles = std::get_if<media::TileGrid>(&image.cut)) {
     return fmt::format("{}x{}|{}", tiles->n_cols, tiles->n_rows, tiles->thumbnail);
   }
+  if (std::holds_alternative<ChunkPlan>(image.cut)) return "chunks";  // the file decides
   const auto& patches = std::get<PatchPlan>(image.cut);
   return fmt::format("{}x{}/{}", patches.grid.n_cols, patches.grid.n_rows,
                      patches.encode.rows_per_unit);
@@ -28,6 +30,10 @@ size_t n_values(const PlannedImage& image, size_t n_first) {
   if (const auto* patches = std::get_if<PatchPlan>(&image.cut)) {
     const auto n_embd = n_first / static_cast<size_t>(patches->area(0).n_tokens());
     return n_embd * static_cast<size_t>(patches->grid.n_tokens());
+  }
+  if (const auto* chunks = std::get_if<ChunkPlan>(&image.cut)) {
+    const auto first = static_cast<size_t>(chunks->layout.units.front().n_tokens());
+    return n_first / first * static_cast<size_t>(n_tokens(chunks->layout));
   }
   return n_first * static_cast<size_t>(image.n_units());
 }

@@ -31,6 +31,25 @@ EngineOptions validated(const EngineOptions& options) {
   return options;
 }
 
+/// Throws kUnsupported unless the two files can belong together.
+void check_pair(const EngineOptions& options, const model::ModelConfig& text) {
+  const model::VisionConfig vision =
+      model::read_vision_config(model::GgufFile::open(options.mmproj_path));
+  if (text.has_mrope() != vision.has_mrope()) {
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected the projector that {} was trained with, got {}, whose pictures {} "
+                "positions of three components (M-RoPE); the two files do not belong together",
+                options.mmproj_path, options.model_path, vision.projector_type,
+                vision.has_mrope() ? "have" : "have no");
+  }
+  if (vision.n_embd_out != text.n_embd) {
+    throw_error(ErrorCode::kUnsupported,
+                "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
+                "belong together",
+                options.mmproj_path, text.n_embd, options.model_path, vision.n_embd_out);
+  }
+}
+
 }  // namespace
 
 LoadedModel::LoadedModel(const EngineOptions& engine_options,
@@ -44,21 +63,8 @@ LoadedModel::LoadedModel(const EngineOptions& engine_options,
                                                           .on_progress = on_progress,
                                                           .use = use})) {
   if (!options.mmproj_path.empty()) {
-    encoder.emplace(options.mmproj_path, backends, use);
-    const int n_embd = language_model.config().n_embd;
-    if (language_model.config().has_mrope() == encoder->config().is_internvl()) {
-      throw_error(ErrorCode::kUnsupported,
-                  "[{}] expected the projector that {} was trained with, got {}; the two files do "
-                  "not belong together",
-                  options.mmproj_path, options.model_path, encoder->config().projector_type);
-    }
-    if (encoder->config().n_embd_out != n_embd) {
-      throw_error(
-          ErrorCode::kUnsupported,
-          "[{}] expected a projector to width {} (that of {}), got {}; the two files do not "
-          "belong together",
-          options.mmproj_path, n_embd, options.model_path, encoder->config().n_embd_out);
-    }
+    check_pair(options, language_model.config());
+    encoder.emplace(options.mmproj_path, backends, use, &language_model);
   }
   const std::string& source =
       options.chat_template.empty() ? language_model.chat_template() : options.chat_template;

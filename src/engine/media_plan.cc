@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/plural.h"
+#include "engine/chunk_plan.h"
 
 namespace plateau::engine {
 namespace {
@@ -213,8 +214,17 @@ media::ImageLimits to_limits(const ImageOptions& options) {
   return {.max_pixels = options.max_pixels, .max_spool_bytes = options.max_spool_bytes};
 }
 
-std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision,
+std::vector<PlannedImage> plan_images(const Request& request, const vision::Encoder& encoder,
                                       const EncoderLimits& limits, FilmProbes& probes) {
+  const model::VisionConfig& vision = encoder.config();
+  if (vision.is_mtmd()) {
+    refuse_films(request, vision);
+    std::vector<PlannedImage> pictures = probe_media(request, vision, probes);
+    if (!pictures.empty()) {
+      plan_chunk_images(request.image, encoder, limits.memory_bytes, pictures);
+    }
+    return pictures;
+  }
   std::vector<PlannedImage> images = probe_media(request, vision, probes);
   const bool has_pictures = std::any_of(images.begin(), images.end(),
                                         [](const PlannedImage& image) { return !image.film; });
@@ -233,6 +243,7 @@ VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vis
     VisualLayout layout = layout_of(*grid, vision);
     return image.film ? numbered_layout(*image.film, layout) : layout;
   }
+  if (const auto* chunks = std::get_if<ChunkPlan>(&image.cut)) return chunks->layout;
   VisualLayout layout = layout_of(std::get<PatchPlan>(image.cut));
   return image.film ? timed_layout(*image.film, layout) : layout;
 }
@@ -250,14 +261,18 @@ ImageReport report_of(const PlannedImage& image, const model::VisionConfig& visi
     report.n_rows = grid->n_rows;
     report.n_tiles = grid->n_tiles();
     report.tokens_made = int64_t{report.n_tiles} * vision.tokens_per_tile();
+  } else if (const auto* plan = std::get_if<PatchPlan>(&image.cut)) {
+    report.used_width = plan->grid.width();
+    report.used_height = plan->grid.height();
+    report.n_cols = plan->grid.n_cols;
+    report.n_rows = plan->grid.n_rows;
+    report.n_bands = plan->encode.n_units;
+    report.tokens_made = plan->grid.n_tokens();
   } else {
-    const auto& plan = std::get<PatchPlan>(image.cut);
-    report.used_width = plan.grid.width();
-    report.used_height = plan.grid.height();
-    report.n_cols = plan.grid.n_cols;
-    report.n_rows = plan.grid.n_rows;
-    report.n_bands = plan.encode.n_units;
-    report.tokens_made = plan.grid.n_tokens();
+    report.used_width = image.info.width;
+    report.used_height = image.info.height;
+    report.n_tiles = image.n_units();
+    report.tokens_made = n_tokens(std::get<ChunkPlan>(image.cut).layout);
   }
   if (image.film) {
     report.video = video_report(*image.film);

@@ -19,9 +19,9 @@ struct EncoderLimits {
 };
 
 /// One entry per ImagePart and VideoPart, in prompt order. Errors: those of media::probe_image,
-/// plan_film and vision::plan_encode; kInvalidArgument for an option that cannot be kept, or that
-/// the projector's family does not have.
-std::vector<PlannedImage> plan_images(const Request& request, const model::VisionConfig& vision,
+/// plan_film, vision::plan_encode and MtmdEncoder::lay_out; kInvalidArgument for an option that
+/// cannot be kept, or that the projector's family does not have.
+std::vector<PlannedImage> plan_images(const Request& request, const vision::Encoder& encoder,
                                       const EncoderLimits& limits, FilmProbes& probes);
 
 VisualLayout layout_of(const PlannedImage& image, const model::VisionConfig& vision);

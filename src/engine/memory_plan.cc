@@ -71,7 +71,7 @@ class MemoryPlanner {
       add("media", cpu_, media_bytes());
     }
     add("host", cpu_, host_bytes());
-    add("runtime", cpu_, anon_bytes() - table_bytes() + kRuntimeSlack);
+    add("runtime", cpu_, anon_bytes() - table_bytes() - loaded_bytes() + kRuntimeSlack);
     return std::move(parts_);
   }
 
@@ -112,7 +112,10 @@ class MemoryPlanner {
     if (!loaded_.encoder->config().is_internvl()) {
       int64_t fullest = 0;
       for (const PlannedImage& image : plan_.images) {
-        fullest = std::max(fullest, std::get<PatchPlan>(image.cut).encode.bytes);
+        const auto* chunks = std::get_if<ChunkPlan>(&image.cut);
+        fullest =
+            std::max(fullest, chunks != nullptr ? chunks->encoder_bytes
+                                                : std::get<PatchPlan>(image.cut).encode.bytes);
       }
       add("encoder", loaded_.backends.device().name(), fullest);
       return;
@@ -140,9 +143,15 @@ class MemoryPlanner {
         fullest = std::max(fullest, film_bytes(image));
         continue;
       }
-      fullest = std::max(fullest, tiles != nullptr
-                                      ? media::reader_bytes(image.info, *tiles)
-                                      : band_bytes(image, std::get<PatchPlan>(image.cut).grid));
+      if (tiles != nullptr) {
+        fullest = std::max(fullest, media::reader_bytes(image.info, *tiles));
+      } else if (const auto* patches = std::get_if<PatchPlan>(&image.cut)) {
+        fullest = std::max(fullest, band_bytes(image, patches->grid));
+      } else {
+        // The picture itself is counted with the encoder's.
+        fullest = std::max(fullest, media::band_reader_bytes(image.info, image.info.width,
+                                                             image.info.height, kPictureRows));
+      }
     }
     return fullest;
   }
@@ -182,6 +191,13 @@ class MemoryPlanner {
       bytes += loaded_.options.embedding_cache_bytes;  // at its fullest, with other pictures
     }
     return bytes;
+  }
+
+  /// What the process holds of weights now, although it only plans: "projector" counts them.
+  int64_t loaded_bytes() const {
+    if (!loaded_.encoder || !loaded_.encoder->config().is_mtmd()) return 0;
+    const model::WeightBytes& bytes = loaded_.encoder->weight_bytes();
+    return bytes.device == cpu_ ? bytes.allocated : 0;
   }
 
   /// The prompt and its blocks, which the process holds already while it plans.

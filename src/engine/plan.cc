@@ -79,9 +79,10 @@ class Fitter {
   bool has_free_budget() const { return request_.kv.budget == 0; }
   /// An encoder that can do with less memory, and was not given a bound of its own.
   bool has_free_encoder() const {
-    return loaded_.encoder && !loaded_.encoder->config().is_internvl() &&
+    return loaded_.encoder && loaded_.encoder->config().is_qwen25vl() &&
            options_.encoder_memory == 0;
   }
+  bool has_tiles() const { return loaded_.encoder && loaded_.encoder->config().is_internvl(); }
 
   Candidate cost(const Request& request, const EngineOptions& options) {
     loaded_.options = options;
@@ -127,7 +128,7 @@ class Fitter {
     if (!candidate || fits(*candidate)) return candidate;
     EngineOptions options = options_;
     if (!has_free_encoder()) {
-      if (options.encoder_batch == 0) options.encoder_batch = 1;
+      if (has_tiles() && options.encoder_batch == 0) options.encoder_batch = 1;
     } else {
       const int64_t excess = total_bytes(candidate->memory) - bound_;
       options.encoder_memory = part_bytes(candidate->memory, "encoder") - excess;
@@ -216,8 +217,9 @@ class Fitter {
     if (largest->name == "weights" || largest->name == "projector") {
       ways_out = "a smaller quantisation of the model or a larger --memory";
     } else if (largest->name == "encoder" || largest->name == "media") {
-      ways_out = loaded_.encoder->config().is_internvl()
-                     ? "a cap on the picture's size (--max-tiles) or a larger --memory"
+      ways_out = has_tiles() ? "a cap on the picture's size (--max-tiles) or a larger --memory"
+                 : loaded_.encoder->config().is_mtmd()
+                     ? "a smaller picture or a larger --memory"
                      : "a cap on the picture's size (--image-max-tokens) or a larger --memory";
     } else if (largest->name == "runtime" || largest->name == "host") {
       ways_out = "a shorter answer (-n) or a larger --memory";

@@ -127,6 +127,29 @@ void add_labelled_medium(const VisualLayout& layout, model::Token begin, model::
   plan.add_labelled_slices(layout.units, std::move(text));
 }
 
+/// A picture whose units stand between tokens of its own. Those within it, of which there may be
+/// many, may be evicted; its frame may not.
+void add_marked_medium(const VisualLayout& layout, PromptPlan& plan) {
+  plan.begin_medium();
+  const std::span<const UnitLayout> units(layout.units);
+  auto marker = layout.markers.begin();
+  const auto next_marker = [&](size_t unit) {
+    if (marker == layout.markers.end() || static_cast<size_t>(marker->unit) != unit) return;
+    if (unit == 0 || unit == units.size()) {
+      plan.add_marker(marker->tokens, /*binds_next=*/unit == 0);
+    } else {
+      plan.add_label(marker->tokens, /*binds_next=*/true);
+    }
+    ++marker;
+  };
+  for (size_t i = 0; i < units.size(); ++i) {
+    next_marker(i);
+    plan.add_units(units.subspan(i, 1));
+  }
+  next_marker(units.size());
+  PLATEAU_CHECK(marker == layout.markers.end());
+}
+
 /// Templates and tokenizers know no other encoding.
 void require_utf8(const std::vector<Message>& messages) {
   for (const Message& message : messages) {
@@ -167,7 +190,9 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
 
   PromptPlan plan(options.positions);
   size_t n_pieces = segments.size() + 2 * media.size();
-  for (const VisualLayout& layout : media) n_pieces += layout.units.size();
+  for (const VisualLayout& layout : media) {
+    n_pieces += layout.units.size() + layout.markers.size();
+  }
   plan.reserve(n_pieces);
   std::vector<bool> placed(media.size(), false);
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -181,6 +206,10 @@ PromptPlan build_prompt(const std::vector<Message>& messages,
     const auto medium = static_cast<size_t>(segments[i].medium);
     PLATEAU_CHECK(medium < media.size());
     placed[medium] = true;
+    if (media[medium].has_own_markers) {
+      add_marked_medium(media[medium], plan);
+      continue;
+    }
     const model::Token begin = require_special(vocab, options.markers.begin);
     const model::Token end = require_special(vocab, options.markers.end);
     if (media[medium].slice_labels.empty()) {

@@ -154,7 +154,7 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   if (loaded.encoder) {
     const model::VisionConfig& vision = loaded.encoder->config();
     plan.images = plan_images(
-        request, vision,
+        request, *loaded.encoder,
         {.memory_bytes = loaded.options.encoder_memory, .n_threads = loaded.backends.n_threads()},
         loaded.film_probes);
     for (const PlannedImage& image : plan.images) layouts.push_back(layout_of(image, vision));
@@ -164,9 +164,10 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
   check_regions(request, plan.images);
   plan.continuations = tokenize_continuations(request, loaded.language_model.vocab());
   const model::ModelConfig& config = loaded.language_model.config();
+  const bool has_own_markers = loaded.encoder && loaded.encoder->config().is_mtmd();
   plan.prompt = build_prompt(
       request.messages, layouts, *loaded.chat_template, loaded.language_model.vocab(),
-      {.markers = markers_of(config.architecture),
+      {.markers = has_own_markers ? VisualMarkers{} : markers_of(config.architecture),
        .positions = config.has_mrope() ? PositionRule::kMultimodal : PositionRule::kSequential});
   plan_cache(request, plan);
   return plan;

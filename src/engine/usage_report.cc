@@ -86,6 +86,12 @@ Usage planned_usage(const Request& request, const RequestPlan& plan, const Loade
       usage.notes.push_back(std::move(note));
     }
   }
+  if (!plan.images.empty() && loaded.encoder->config().is_mtmd()) {
+    usage.notes.push_back(fmt::format(
+        "pictures are encoded by llama.cpp's library, as there is no tower for {} projectors here: "
+        "its memory grows with the picture and is not bounded",
+        loaded.encoder->config().projector_type));
+  }
   if (plan.policy && plan.policy->evicts_only_at_end()) {
     usage.notes.push_back(fmt::format(
         "{} holds the whole prompt before it evicts: memory is not bounded", request.kv.policy));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/vocab.h"
+
 namespace plateau::engine {
 
 /// The tokens that are encoded together and stand together: a tile, a band of whole rows of a
@@ -24,6 +26,13 @@ struct UnitLayout {
   int n_tokens() const { return n_grid_rows * n_grid_cols; }
 };
 
+/// Tokens that stand before a unit in place of the family's markers; `unit` == number of units:
+/// behind the last one.
+struct UnitMarker {
+  int unit = 0;
+  std::vector<model::Token> tokens;
+};
+
 /// One picture or film: its units in prompt order.
 struct VisualLayout {
   std::vector<UnitLayout> units;  // of a film: of each of its slices
@@ -32,6 +41,9 @@ struct VisualLayout {
   /// Instead, for families that lay a film out as a row of numbered or timed pictures: plain text
   /// before each slice ("Frame1: "), outside the slice's own markers. M-RoPE positions start anew.
   std::vector<std::string> slice_labels = {};
+  /// Whether the picture brings its markers, ascending by unit; a family's are not added then.
+  bool has_own_markers = false;
+  std::vector<UnitMarker> markers = {};
 };
 
 }  // namespace plateau::engine

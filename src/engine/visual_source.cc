@@ -15,21 +15,29 @@ vision::PatchArea PatchPlan::area(int unit) const {
 }
 
 int PlannedImage::n_units_per_slice() const {
-  const auto* grid = std::get_if<media::TileGrid>(&cut);
-  return grid != nullptr ? grid->n_tiles() : std::get<PatchPlan>(cut).encode.n_units;
+  if (const auto* grid = std::get_if<media::TileGrid>(&cut)) return grid->n_tiles();
+  if (const auto* patches = std::get_if<PatchPlan>(&cut)) return patches->encode.n_units;
+  return static_cast<int>(std::get<ChunkPlan>(cut).layout.units.size());
 }
 
 int PlannedImage::n_units() const { return (film ? film->n_slices() : 1) * n_units_per_slice(); }
 
 int PlannedImage::used_width() const {
-  const auto* grid = std::get_if<media::TileGrid>(&cut);
-  return static_cast<int>(grid != nullptr ? grid->width() : std::get<PatchPlan>(cut).grid.width());
+  if (const auto* grid = std::get_if<media::TileGrid>(&cut)) return static_cast<int>(grid->width());
+  if (const auto* patches = std::get_if<PatchPlan>(&cut)) {
+    return static_cast<int>(patches->grid.width());
+  }
+  return static_cast<int>(info.width);
 }
 
 int PlannedImage::used_height() const {
-  const auto* grid = std::get_if<media::TileGrid>(&cut);
-  return static_cast<int>(grid != nullptr ? grid->height()
-                                          : std::get<PatchPlan>(cut).grid.height());
+  if (const auto* grid = std::get_if<media::TileGrid>(&cut)) {
+    return static_cast<int>(grid->height());
+  }
+  if (const auto* patches = std::get_if<PatchPlan>(&cut)) {
+    return static_cast<int>(patches->grid.height());
+  }
+  return static_cast<int>(info.height);
 }
 
 VisualSource::VisualSource(vision::Encoder& encoder, const std::vector<PlannedImage>& images,
@@ -64,7 +72,9 @@ void VisualSource::encode_from(int image, int unit) {
   n_units_ = 0;
   embeddings_ = {};  // two units are never held at once
   const auto* grid = std::get_if<media::TileGrid>(&planned.cut);
-  if (grid != nullptr && planned.film) {
+  if (std::holds_alternative<ChunkPlan>(planned.cut)) {
+    encode_chunk(planned);
+  } else if (grid != nullptr && planned.film) {
     encode_frames(planned);
   } else if (grid != nullptr) {
     encode_tiles(planned, *grid);
@@ -83,6 +93,7 @@ void VisualSource::encode_from(int image, int unit) {
 void VisualSource::close() {
   tiles_.reset();
   bands_.reset();
+  if (encoder_.config().is_mtmd()) encoder_.mtmd().close();
   slice_bands_.clear();
   slice_.clear();
   if (!frames_) return;
@@ -114,6 +125,23 @@ void VisualSource::encode_band(const PlannedImage& image, const PatchPlan& plan)
   media::PixelBands* const frame = &*bands_;
   embeddings_ =
       encoder_.encode(plan.area(next_unit_), {&frame, 1}, plan.encode.group, on_progress_);
+  n_units_ = 1;
+}
+
+/// The whole picture at its own size: what becomes of it is libmtmd's decision.
+void VisualSource::encode_chunk(const PlannedImage& image) {
+  if (next_unit_ == 0) {
+    media::BandReader bands(image.path, image.used_width(), image.used_height(), limits_);
+    media::Rgb8 picture = {.width = bands.width(), .height = bands.height(), .pixels = {}};
+    picture.pixels.reserve(3 * static_cast<size_t>(picture.width) *
+                           static_cast<size_t>(picture.height));
+    for (int y = 0; y < picture.height; y += kPictureRows) {
+      const std::span<const uint8_t> rows = bands.next(std::min(kPictureRows, picture.height - y));
+      picture.pixels.insert(picture.pixels.end(), rows.begin(), rows.end());
+    }
+    encoder_.mtmd().open(std::move(picture));
+  }
+  embeddings_ = encoder_.mtmd().encode(next_unit_, should_cancel_);
   n_units_ = 1;
 }
 

@@ -12,6 +12,7 @@
 
 #include "engine/film_frames.h"
 #include "engine/film_plan.h"
+#include "engine/visual_layout.h"
 #include "media/image.h"
 #include "media/pixel_bands.h"
 #include "media/token_grid.h"
@@ -20,6 +21,9 @@
 #include "vision/encoder.h"
 
 namespace plateau::engine {
+
+/// Rows read at once of a picture that is held whole.
+inline constexpr int kPictureRows = 64;
 
 /// A picture of native size, encoded whole or in bands.
 struct PatchPlan {
@@ -30,11 +34,17 @@ struct PatchPlan {
   vision::PatchArea area(int unit) const;
 };
 
+/// A picture that libmtmd cuts, read whole and encoded chunk by chunk.
+struct ChunkPlan {
+  VisualLayout layout;
+  int64_t encoder_bytes = 0;  // MtmdEncoder::scratch_bytes()
+};
+
 /// A picture or film.
 struct PlannedImage {
   std::string path;
-  media::ImageInfo info;                         // of a film: its frames'
-  std::variant<media::TileGrid, PatchPlan> cut;  // of a film: how each slice is cut
+  media::ImageInfo info;                                    // of a film: its frames'
+  std::variant<media::TileGrid, PatchPlan, ChunkPlan> cut;  // of a film: how each slice is cut
   std::optional<FilmPlan> film = {};
 
   /// Of the picture, or of one slice.
@@ -62,6 +72,10 @@ class VisualSource final : public UnitSource {
                const media::ImageLimits& limits, int encoder_batch,
                std::function<void(double)> on_progress = {},
                std::function<bool()> should_cancel = {});
+  /// Drops what the encoder holds of a picture that was not finished.
+  ~VisualSource() override { close(); }
+  VisualSource(const VisualSource&) = delete;
+  VisualSource& operator=(const VisualSource&) = delete;
 
   /// Units must be asked for in prompt order; the same unit may be asked for again.
   /// Errors: those of TileReader, BandReader and Encoder::encode.
@@ -84,6 +98,7 @@ class VisualSource final : public UnitSource {
   void close();
   void encode_tiles(const PlannedImage& image, const media::TileGrid& grid);
   void encode_band(const PlannedImage& image, const PatchPlan& plan);
+  void encode_chunk(const PlannedImage& image);
   void open_film(const PlannedImage& image);
   void encode_frames(const PlannedImage& image);
   void encode_slice(const PlannedImage& image, const PatchPlan& plan);

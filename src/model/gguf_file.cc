@@ -104,6 +104,11 @@ int64_t GgufFile::find_key(const std::string& key) const {
 
 bool GgufFile::has(const std::string& key) const { return find_key(key) >= 0; }
 
+void GgufFile::require_type(const std::string& key, gguf_type type) const {
+  const int64_t id = find_key(key);
+  if (id >= 0 && gguf_get_kv_type(gguf_.get(), id) != type) wrong_type(key, gguf_type_name(type));
+}
+
 bool GgufFile::is_array(const std::string& key) const {
   const int64_t id = find_key(key);
   return id >= 0 && gguf_get_kv_type(gguf_.get(), id) == GGUF_TYPE_ARRAY;

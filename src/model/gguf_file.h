@@ -51,6 +51,9 @@ class GgufFile {
   std::optional<std::vector<float>> find_float_array(const std::string& key) const;
   std::optional<std::vector<int64_t>> find_int_array(const std::string& key) const;
   std::optional<std::vector<std::string>> find_string_array(const std::string& key) const;
+  /// Throws unless the key is absent or a scalar of exactly this type, for files that are handed on
+  /// to a reader that asserts it. Errors: kCorrupt.
+  void require_type(const std::string& key, gguf_type type) const;
   /// Number of elements of an array key.
   std::optional<int64_t> find_array_size(const std::string& key) const;
 

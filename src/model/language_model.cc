@@ -42,6 +42,8 @@ LanguageModel::~LanguageModel() = default;
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 
+const llama_model* LanguageModel::library_model() const { return handle_->model.get(); }
+
 LanguageModel LanguageModel::load(const std::string& path, const LoadOptions& options) {
   LanguageModel result;
   {

@@ -42,6 +42,8 @@ class LanguageModel {
   /// One entry per device.
   const std::vector<WeightBytes>& weight_bytes() const { return weight_bytes_; }
   const Vocab& vocab() const { return *vocab_; }
+  /// For libraries that want libllama's own model beside ours.
+  const llama_model* library_model() const;
   /// The Jinja source from the file; empty when it has none.
   const std::string& chat_template() const { return chat_template_; }
 

@@ -18,8 +18,9 @@ struct Family {
 };
 
 constexpr Family kFamilies[] = {
-    {"internvl", 1, read_internvl},
-    {"qwen2.5vl_merger", 2, read_qwen25vl},
+    {"internvl", 1, read_internvl},    {"qwen2.5vl_merger", 2, read_qwen25vl},
+    {"mlp", 1, read_mtmd_llava},       {"idefics3", 1, read_mtmd_idefics3},
+    {"janus_pro", 1, read_mtmd_janus},
 };
 
 const Family& find_family(const GgufFile& file) {
@@ -29,10 +30,11 @@ const Family& find_family(const GgufFile& file) {
   std::string known;
   for (const Family& family : kFamilies) {
     if (type == family.projector_type) return family;
-    known += (known.empty() ? "" : " or ") + std::string(family.projector_type);
+    known += (known.empty() ? "" : ", ") + std::string(family.projector_type);
   }
-  throw_error(ErrorCode::kUnsupported, "[{}] expected clip.projector_type {}, got {}", file.path(),
-              known, type.empty() ? "none" : type);
+  refuse_mtmd_type(file, type);
+  throw_error(ErrorCode::kUnsupported, "[{}] expected clip.projector_type to be one of {}, got {}",
+              file.path(), known, type.empty() ? "none" : type);
 }
 
 std::array<float, 3> read_channels(const GgufFile& file, const std::string& key, bool positive) {
@@ -109,6 +111,11 @@ const InternVlVision& VisionConfig::internvl() const {
 const Qwen25VlVision& VisionConfig::qwen25vl() const {
   PLATEAU_CHECK(std::holds_alternative<Qwen25VlVision>(family));
   return *std::get_if<Qwen25VlVision>(&family);
+}
+
+const MtmdVision& VisionConfig::mtmd() const {
+  PLATEAU_CHECK(std::holds_alternative<MtmdVision>(family));
+  return *std::get_if<MtmdVision>(&family);
 }
 
 VisionConfig read_vision_config(const GgufFile& file) {

@@ -1,11 +1,12 @@
 // What a vision projector's GGUF (mmproj) says, validated like ModelConfig.
-// Tested by tests/model/vision_config_test.cc and qwen25vl_config_test.cc.
+// Tested by tests/model/vision_config_test.cc, qwen25vl_config_test.cc and mtmd_config_test.cc.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "model/gguf_file.h"
 
@@ -35,8 +36,19 @@ struct Qwen25VlVision {
   int window_patches() const { return merge * window_tokens; }  // side of a window in patches
 };
 
+/// A tower that llama.cpp's own library (libmtmd) runs: a ViT over square chunks of the picture,
+/// which the library cuts. What is read here is what its memory depends on.
+struct MtmdVision {
+  int chunk_size = 0;    // side of a chunk in pixels; a multiple of patch_size * merge
+  int merge = 1;         // merge x merge patches become one token
+  int longest_edge = 0;  // idefics3: what the longer side of a picture becomes; 0: its native size
+  /// mlp: what a picture larger than a chunk may become, [width, height] in pixels; none: a picture
+  /// is one chunk.
+  std::vector<std::array<int, 2>> grid_sizes = {};
+};
+
 struct VisionConfig {
-  std::string projector_type;  // clip.projector_type: "internvl" or "qwen2.5vl_merger"
+  std::string projector_type;  // clip.projector_type
   std::string name;            // general.name, may be empty
   int patch_size = 0;
   int n_embd = 0;
@@ -48,12 +60,18 @@ struct VisionConfig {
   std::array<float, 3> image_mean = {0, 0, 0};  // of channel values in [0, 1]
   std::array<float, 3> image_std = {1, 1, 1};
   int frames_per_unit = 1;  // so many consecutive frames of a film become one picture's tokens
-  std::variant<InternVlVision, Qwen25VlVision> family;
+  std::variant<InternVlVision, Qwen25VlVision, MtmdVision> family;
 
   bool is_internvl() const { return std::holds_alternative<InternVlVision>(family); }
+  bool is_qwen25vl() const { return std::holds_alternative<Qwen25VlVision>(family); }
+  bool is_mtmd() const { return std::holds_alternative<MtmdVision>(family); }
   /// REQUIRES: the projector is of that family.
   const InternVlVision& internvl() const;
   const Qwen25VlVision& qwen25vl() const;
+  const MtmdVision& mtmd() const;
+
+  /// Whether its pictures have positions of three components (M-RoPE).
+  bool has_mrope() const { return is_qwen25vl(); }
 
   int head_dim() const { return n_embd / n_head; }
   // InternVL.
@@ -64,6 +82,8 @@ struct VisionConfig {
   }
   // Qwen2.5-VL: side of a token in pixels.
   int token_size() const { return patch_size * qwen25vl().merge; }
+  // libmtmd: tokens along a side of a chunk.
+  int chunk_side() const { return mtmd().chunk_size / (patch_size * mtmd().merge); }
 };
 
 /// Errors: kUnsupported (projector type by name), kCorrupt (file, key or tensor, expected, found).

@@ -21,6 +21,9 @@ bool any_layer_has(const GgufFile& file, std::string_view part);
 /// The width that the projector's last matrix makes.
 int read_n_embd_out(const GgufFile& file, const std::string& matrix);
 
+/// Throws kUnsupported where libmtmd knows the projector type, but it cannot be run: naming why.
+void refuse_mtmd_type(const GgufFile& file, std::string_view projector_type);
+
 /// Throws kUnsupported unless the file asks for this activation.
 enum class Activation { kGelu, kSilu };
 void require_activation(const GgufFile& file, Activation activation);
@@ -28,5 +31,8 @@ void require_activation(const GgufFile& file, Activation activation);
 /// Fill in `family` and n_embd_out and check all tensors. Errors: as read_vision_config().
 void read_internvl(const GgufFile& file, VisionConfig& config);
 void read_qwen25vl(const GgufFile& file, VisionConfig& config);
+void read_mtmd_llava(const GgufFile& file, VisionConfig& config);
+void read_mtmd_idefics3(const GgufFile& file, VisionConfig& config);
+void read_mtmd_janus(const GgufFile& file, VisionConfig& config);
 
 }  // namespace plateau::model

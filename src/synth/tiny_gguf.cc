@@ -1,43 +1,16 @@
 #include "synth/tiny_gguf.h"
 
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "synth/tensor_list.h"
 #include "synth/tiny_vocab.h"
 
 namespace plateau::synth {
 namespace {
 
 uint32_t u32(int value) { return static_cast<uint32_t>(value); }
-
-// Adds tensors to a plan with the deviations that keep activations near 1.
-class TensorList {
- public:
-  TensorList(GgufPlan& plan, ggml_type type, float scale)
-      : plan_(plan), type_(type), scale_(scale) {}
-
-  /// [n_in, n_out]
-  void matrix(const std::string& name, int64_t n_in, int64_t n_out, float gain = 1.0F) {
-    const float deviation = gain * scale_ / std::sqrt(static_cast<float>(n_in));
-    plan_.tensors.push_back(
-        {.name = name, .ne = {n_in, n_out}, .type = type_, .deviation = deviation});
-  }
-  void norm(const std::string& name, int64_t n, float mean = 1.0F) {
-    vector(name, n, mean, 0.1F * mean);
-  }
-  void bias(const std::string& name, int64_t n) { vector(name, n, 0.0F, 0.1F); }
-  void vector(const std::string& name, int64_t n, float mean, float deviation) {
-    plan_.tensors.push_back({.name = name, .ne = {n}, .mean = mean, .deviation = deviation});
-  }
-  void add(PlannedTensor tensor) { plan_.tensors.push_back(std::move(tensor)); }
-
- private:
-  GgufPlan& plan_;
-  ggml_type type_;
-  float scale_;
-};
 
 std::vector<int32_t> rope_sections_of(const TinyTextModel& m) {
   if (m.rope_sections != std::array<int32_t, 4>{}) {
@@ -109,7 +82,7 @@ GgufPlan plan_tiny_text(const TinyTextModel& m) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[tiny_gguf] expected qwen3, qwen2, qwen2vl or llama, got {}", m.arch);
   }
-  const TinyVocab vocab = make_tiny_vocab(m.n_vocab);
+  const TinyVocab vocab = make_tiny_vocab(m.n_vocab, m.extra_tokens);
   const int64_t n_vocab = static_cast<int64_t>(vocab.tokens.size());
   GgufPlan plan;
   plan.seed = m.seed;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ggml.h"
 #include "synth/gguf_plan.h"
@@ -35,6 +36,7 @@ struct TinyTextModel {
   /// than averages them, and the rounding of flash attention shows more.
   float qk_gain = 1.0F;
   bool chat_template = true;
+  std::vector<std::string> extra_tokens = {};  // control tokens, see make_tiny_vocab()
 };
 
 /// An InternVL vision tower with its projector ("internvl" in llama.cpp's mmproj files).

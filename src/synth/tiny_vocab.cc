@@ -49,7 +49,7 @@ const char kTinyChatTemplate[] =
     "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
     "{% endif %}";
 
-TinyVocab make_tiny_vocab(int n_vocab) {
+TinyVocab make_tiny_vocab(int n_vocab, const std::vector<std::string>& extra) {
   const std::array<std::string, 256> bytes = byte_tokens();
   TinyVocab vocab;
   vocab.tokens.assign(bytes.begin(), bytes.end());
@@ -75,6 +75,11 @@ TinyVocab make_tiny_vocab(int n_vocab) {
         vocab.types.push_back(kNormal);
       }
     }
+  }
+
+  for (const std::string& token : extra) {
+    vocab.tokens.push_back(token);
+    vocab.types.push_back(kControl);
   }
 
   const size_t natural = vocab.tokens.size();

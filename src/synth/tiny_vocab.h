@@ -17,8 +17,9 @@ struct TinyVocab {
 };
 
 /// The 256 bytes, ten special tokens and a few words; padded with unused tokens to `n_vocab`, or to
-/// a multiple of 32 when that is 0. Errors: kInvalidArgument when n_vocab is too small.
-TinyVocab make_tiny_vocab(int n_vocab = 0);
+/// a multiple of 32 when that is 0. `extra` are further control tokens, behind the words.
+/// Errors: kInvalidArgument when n_vocab is too small.
+TinyVocab make_tiny_vocab(int n_vocab = 0, const std::vector<std::string>& extra = {});
 
 /// The chat template that goes with it (ChatML without a default system message).
 extern const char kTinyChatTemplate[];

@@ -27,17 +27,37 @@ void normalize_pixels(const media::Rgb8& tile, const model::VisionConfig& config
   }
 }
 
-Encoder::Encoder(const std::string& path, const model::Backends& backends, model::WeightUse use)
-    : Encoder(model::GgufFile::open(path), backends, use) {}
+Encoder::Encoder(const std::string& path, const model::Backends& backends, model::WeightUse use,
+                 const model::LanguageModel* text_model)
+    : Encoder(model::GgufFile::open(path), backends, use, text_model) {}
 
-Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends, model::WeightUse use)
-    : backends_(backends),
-      config_(model::read_vision_config(file)),
-      weights_(file, backends.device(), use),
-      sched_(backends.new_scheduler(max_nodes(config_))) {
-  if (!config_.is_internvl()) {
-    qwen25vl_.emplace(config_, weights_.map(), backends_, sched_.get());
+Encoder::Encoder(const model::GgufFile& file, const model::Backends& backends, model::WeightUse use,
+                 const model::LanguageModel* text_model)
+    : backends_(backends), config_(model::read_vision_config(file)) {
+  if (config_.is_mtmd()) {
+    if (text_model == nullptr) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[{}] expected a text model beside a {} projector, got none", file.path(),
+                  config_.projector_type);
+    }
+    mtmd_.emplace(file.path(), config_, backends_, *text_model);
+    return;
   }
+  weights_.emplace(file, backends.device(), use);
+  sched_ = backends.new_scheduler(max_nodes(config_));
+  if (config_.is_qwen25vl()) {
+    qwen25vl_.emplace(config_, weights_->map(), backends_, sched_.get());
+  }
+}
+
+MtmdEncoder& Encoder::mtmd() {
+  PLATEAU_CHECK(mtmd_.has_value());
+  return *mtmd_;
+}
+
+const MtmdEncoder& Encoder::mtmd() const {
+  PLATEAU_CHECK(mtmd_.has_value());
+  return *mtmd_;
 }
 
 std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
@@ -50,7 +70,8 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
                   tiles[i].height == static_cast<int>(side));
     normalize_pixels(tiles[i], config_, std::span(pixels_).subspan(i * tile_values, tile_values));
   }
-  const TowerGraph tower = build_internvit(config_, weights_.map(), static_cast<int>(tiles.size()));
+  const TowerGraph tower =
+      build_internvit(config_, weights_->map(), static_cast<int>(tiles.size()));
   backends_.compute(sched_.get(), tower.graph, [&] {
     ggml_backend_tensor_set(tower.pixels, pixels_.data(), 0, pixels_.size() * sizeof(float));
   });
@@ -61,7 +82,7 @@ std::vector<float> Encoder::encode(std::span<const media::Rgb8> tiles) {
 }
 
 std::vector<model::DeviceBytes> Encoder::measure(int n_tiles) const {
-  const TowerGraph tower = build_internvit(config_, weights_.map(), n_tiles);
+  const TowerGraph tower = build_internvit(config_, weights_->map(), n_tiles);
   // A scheduler that has measured holds no buffers for what it then takes for allocated.
   const ggml_backend_sched_ptr sched = backends_.new_scheduler(max_nodes(config_));
   return backends_.measure(sched.get(), tower.graph);
@@ -83,6 +104,7 @@ std::vector<float> Encoder::encode(const PatchArea& area,
 }
 
 int64_t Encoder::peak_bytes() const {
+  if (mtmd_) return mtmd_->peak_bytes();
   return qwen25vl_ ? qwen25vl_->peak_bytes() : model::scheduler_bytes(sched_.get());
 }
 

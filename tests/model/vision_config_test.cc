@@ -103,7 +103,7 @@ TEST_F(VisionConfigTest, ATextModelInPlaceOfTheProjectorIsNamed) {
 }
 
 TEST_F(VisionConfigTest, AnotherProjectorIsNamed) {
-  for (const std::string type : {"mlp", "qwen3vl_merger", "bogus"}) {
+  for (const std::string type : {"resampler", "qwen3vl_merger", "bogus"}) {
     expect_key_refused("clip.projector_type", type, ErrorCode::kUnsupported,
                        {"internvl", "got " + type});
   }

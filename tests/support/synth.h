@@ -3,6 +3,7 @@
 
 #include "synth/gguf_plan.h"
 #include "synth/tiny_gguf.h"
+#include "synth/tiny_mtmd.h"
 #include "synth/tiny_vocab.h"
 #include "synth/weight_stream.h"
 
