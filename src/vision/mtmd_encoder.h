@@ -1,7 +1,7 @@
 // llama.cpp's multimodal library (libmtmd) as a vision encoder, for projectors that have no tower
 // here. The library decides how a picture is cut and which tokens stand between the parts. Its
 // memory is not bounded: see mtmd_plan.h. Not thread-safe.
-// Tested by tests/vision/mtmd_encoder_test.cc.
+// Tested by tests/engine/mtmd_parity_test.cc and mtmd_request_test.cc.
 #pragma once
 
 #include <cstdint>
