@@ -1,6 +1,6 @@
 // How much memory a planned request needs, part by part. Graphs are built and measured, not run, so
 // a model that was opened for planning will do.
-// Tested by tests/engine/memory_plan_test.cc.
+// Tested by tests/cli/plan_test.cc and memory_fuzz_test.cc.
 #pragma once
 
 #include <vector>
