@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/check.h"
+#include "base/release.h"
 #include "base/stopwatch.h"
 #include "engine/media_plan.h"
 #include "synth/weight_stream.h"
@@ -102,7 +103,7 @@ class RandomSlices final : public BenchUnits {
     std::vector<media::PixelBands*> frames;
     for (media::FrameBands& bands : bands_) frames.push_back(&bands);
     const Stopwatch encoding;
-    embeddings_ = {};
+    release(embeddings_);
     embeddings_ = encoder_.encode(plan_.area(band), frames, plan_.encode.group, {});
     encode_ms_ += encoding.ms();
     held_ = unit;
@@ -244,6 +245,11 @@ engine::RequestPlan plan_point(const BenchPoint& point, const engine::LoadedMode
   }
   if (point.input == InputKind::kFrames) {
     require_encoder(loaded, "--frames");
+    if (loaded.encoder->config().is_mtmd()) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[--frames] expected a projector that takes films, got {}; try --image",
+                  loaded.encoder->config().projector_type);
+    }
     engine::PlannedImage film = film_of(point, loaded);
     engine::VisualLayout layout = engine::layout_of(film, loaded.encoder->config());
     layout.slice_labels.clear();
@@ -255,7 +261,7 @@ engine::RequestPlan plan_point(const BenchPoint& point, const engine::LoadedMode
   require_encoder(loaded, "--tiles");
   if (!loaded.encoder->config().is_internvl()) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[--tiles] expected a projector that takes tiles, got {}; try --frames or --image",
+                "[--tiles] expected a projector that takes tiles, got {}; try --image",
                 loaded.encoder->config().projector_type);
   }
   const int per_tile = loaded.encoder->config().tokens_per_tile();

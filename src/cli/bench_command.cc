@@ -25,6 +25,7 @@
 #include "cli/jsonl_file.h"
 #include "cli/output_file.h"
 #include "cli/run_options.h"
+#include "cli/say.h"
 #include "cli/validators.h"
 #include "kv/policy.h"
 #include "model/backend.h"
@@ -72,8 +73,8 @@ std::string default_shape_folder() {
   return std::filesystem::temp_directory_path() / "plateau-shapes";
 }
 
-void say(const BenchOptions& o, const std::string& line) {
-  if (!o.quiet && o.point < 0) fmt::print(stderr, "{}\n", line);
+void tell(const BenchOptions& o, const std::string& line) {
+  if (!o.quiet && o.point < 0) say("{}\n", line);
 }
 
 /// Fills the model paths; returns the shape's published depth, 0 for a file.
@@ -86,15 +87,16 @@ int prepare_model(BenchOptions& o) {
   if (o.shape.shape.empty()) return 0;
   if (o.shape.folder.empty()) o.shape.folder = default_shape_folder();
   o.shape.on_write = [&](const std::string& path, int64_t n_bytes) {
-    say(o, fmt::format("plateau: writing {}, {} MiB of random weights", path, n_bytes >> 20));
+    tell(o, fmt::format("plateau: writing {}, {} MiB of random weights", path, n_bytes >> 20));
   };
   o.shape.should_cancel = interrupted;
   const synth::ShapeFile text = synth::make_text_shape(o.shape);
   engine.model_path = text.path;
   if (text.n_layer < text.n_layer_published) {
-    say(o, fmt::format("plateau: {} is cut to {} of {} layers: time and KV bytes are not the whole "
-                       "model's",
-                       o.shape.shape, text.n_layer, text.n_layer_published));
+    tell(o,
+         fmt::format("plateau: {} is cut to {} of {} layers: time and KV bytes are not the whole "
+                     "model's",
+                     o.shape.shape, text.n_layer, text.n_layer_published));
   }
   if (!o.tiles.empty() || !o.frames.empty() || !o.base.image.empty()) {
     if (engine.mmproj_path.empty()) engine.mmproj_path = synth::make_vision_shape(o.shape).path;
@@ -208,14 +210,14 @@ int run_sweep(const BenchOptions& o, const std::vector<bench::BenchPoint>& point
   JsonlFile out(o.out);
   out.add(bench::fingerprint_line(fingerprint));
   const bool against = !o.against.empty();
-  say(o, bench::table_heading(against));
+  tell(o, bench::table_heading(against));
   words.erase(words.begin());
   int exit_code = kExitAnswered;
   for (size_t i = 0; i < points.size(); ++i) {
     const Outcome outcome = o.isolate ? measure_isolated(fingerprint.run, points[i], i, words)
                                       : measure_here(fingerprint.run, points[i]);
     out.add(outcome.line);
-    say(o, bench::table_row(outcome.line, against));
+    tell(o, bench::table_row(outcome.line, against));
     if (exit_code == kExitAnswered) exit_code = outcome.exit_code;
   }
   return exit_code;

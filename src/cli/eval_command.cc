@@ -19,6 +19,7 @@
 #include "cli/output_file.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
+#include "cli/say.h"
 #include "cli/text_file.h"
 #include "cli/validators.h"
 #include "eval/fingerprint.h"
@@ -209,8 +210,7 @@ class EvalProgress {
     n_right_ += record.right ? 1 : 0;
     if (record.is_error) {
       bar_.clear();
-      fmt::print(stderr, "plateau: {} under {}: {}\n", record.id, record.setting.name(),
-                 record.error_message);
+      say("plateau: {} under {}: {}\n", record.id, record.setting.name(), record.error_message);
     }
     if (quiet_) return;
     const double elapsed = watch_.ms() / 1000;
@@ -221,7 +221,7 @@ class EvalProgress {
     if (bar_.is_terminal()) {
       bar_.draw(static_cast<double>(n_done_) / static_cast<double>(n_pairs_), label);
     } else if (since_line_.ms() > kSecondsBetweenLines * 1000) {
-      fmt::print(stderr, "plateau: {}\n", label);
+      say("plateau: {}\n", label);
       since_line_ = Stopwatch();
     }
   }
@@ -343,7 +343,7 @@ int evaluate(EvalOptions o) {
     file.emplace(o.out, make_header(o, engine_options, set), record_check(all));
     records = file->found();
     if (file->was_repaired()) {
-      fmt::print(stderr, "plateau: {}: an unfinished last line was dropped\n", o.out);
+      say("plateau: {}: an unfinished last line was dropped\n", o.out);
     }
   }
   const std::vector<PendingGroup> groups = pending_groups(set.questions, settings, records);
@@ -352,9 +352,9 @@ int evaluate(EvalOptions o) {
     const auto number_of = [](size_t n, const char* noun) {
       return counted(static_cast<int64_t>(n), noun);
     };
-    fmt::print(stderr, "plateau: {} ({}) under {}, {} to go\n",
-               number_of(set.questions.size(), "question"), eval::to_string(set.format),
-               number_of(settings.size(), "setting"), number_of(n_pending, "answer"));
+    say("plateau: {} ({}) under {}, {} to go\n", number_of(set.questions.size(), "question"),
+        eval::to_string(set.format), number_of(settings.size(), "setting"),
+        number_of(n_pending, "answer"));
   }
 
   EvalProgress progress(n_pending, o.quiet);
@@ -372,8 +372,8 @@ int evaluate(EvalOptions o) {
   } catch (const Error& error) {
     progress.clear();
     if (file && error.code() == ErrorCode::kCancelled) {
-      fmt::print(stderr, "plateau: {} kept in {}; the same command goes on\n",
-                 counted(static_cast<int64_t>(records.size()), "result"), o.out);
+      say("plateau: {} kept in {}; the same command goes on\n",
+          counted(static_cast<int64_t>(records.size()), "result"), o.out);
     }
     throw;
   }
@@ -382,8 +382,8 @@ int evaluate(EvalOptions o) {
   const auto n_errors = std::count_if(records.begin(), records.end(),
                                       [](const auto& record) { return record.is_error; });
   if (n_errors == 0) return kExitAnswered;
-  fmt::print(stderr, "plateau: {} of {} could not be had\n", n_errors,
-             counted(static_cast<int64_t>(records.size()), "answer"));
+  say("plateau: {} of {} could not be had\n", n_errors,
+      counted(static_cast<int64_t>(records.size()), "answer"));
   return kExitBadInput;
 }
 

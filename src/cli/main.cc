@@ -1,6 +1,8 @@
 // plateau: the command line. Parses, runs one command, maps errors to exit codes.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -12,6 +14,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/say.h"
 #include "plateau/version.h"
 
 namespace {
@@ -43,7 +46,7 @@ int run_main(int argc, char** argv) {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      fmt::print(stderr, "plateau: unknown command '{}'; try plateau --help\n", argv[1]);
+      plateau::cli::say("plateau: unknown command '{}'; try plateau --help\n", argv[1]);
       return kExitUsage;
     }
     const int code = app.exit(error);
@@ -64,21 +67,33 @@ int run_main(int argc, char** argv) {
 // freed.
 constexpr int kOwnPagesFrom = 256 << 10;
 
+/// Where a standard stream is closed, the next file that is opened would take its number, and
+/// messages would be written into it. Not for writing, so that an answer that cannot be printed is
+/// still an error.
+void open_standard_streams() {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   mallopt(M_MMAP_THRESHOLD, kOwnPagesFrom);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no further is an error, not an end
   try {
     return run_main(argc, argv);
   } catch (const plateau::Error& error) {
-    fmt::print(stderr, "plateau: {}\n", error.what());
+    plateau::cli::say("plateau: {}\n", error.what());
     return plateau::cli::exit_code(error.code());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "plateau: out of memory\n");
+    plateau::cli::say("plateau: out of memory\n");
     return plateau::cli::kExitDoesNotFit;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plateau: internal fault: {}\n", error.what());
+    plateau::cli::say("plateau: internal fault: {}\n", error.what());
     return plateau::cli::kExitInternal;
   }
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/say.h"
+
 namespace plateau::cli {
 namespace {
 
@@ -18,14 +20,14 @@ ProgressBar::ProgressBar() : is_terminal_(isatty(STDERR_FILENO) != 0) {}
 void ProgressBar::draw(double fraction, const std::string& label) {
   if (!is_terminal_) return;
   const int filled = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kWidth);
-  fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {}", "", filled, "", kWidth - filled, label);
+  say("\r\x1b[K[{:#<{}}{:.<{}}] {}", "", filled, "", kWidth - filled, label);
   std::fflush(stderr);
   drawn_ = true;
 }
 
 void ProgressBar::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  say("\r\x1b[K");
   std::fflush(stderr);
   drawn_ = false;
 }

@@ -17,6 +17,7 @@
 #include "cli/output_file.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
+#include "cli/say.h"
 #include "cli/stats_json.h"
 #include "cli/text_file.h"
 #include "cli/trace_json.h"
@@ -31,23 +32,31 @@ void print_plan(const Plan& plan) {
   const Usage& usage = plan.usage;
   for (const ImageReport& image : usage.images) {
     if (image.video) {
-      fmt::print(stderr, "plateau: {}: {}\n", image.path, film_text(image));
+      say("plateau: {}: {}\n", image.path, film_text(image));
       continue;
     }
     const std::string tiles = image.n_tiles > 0 ? ", " + counted(image.n_tiles, "tile") : "";
-    fmt::print(stderr, "plateau: {}: {}x{} {}{}, {}\n", image.path, image.width, image.height,
-               image.format, tiles, counted(image.tokens_made, "visual token"));
+    say("plateau: {}: {}x{} {}{}, {}\n", image.path, image.width, image.height, image.format, tiles,
+        counted(image.tokens_made, "visual token"));
   }
-  for (const std::string& note : usage.notes) fmt::print(stderr, "plateau: {}\n", note);
+  for (const std::string& note : usage.notes) say("plateau: {}\n", note);
   for (const std::string& change : plan.concessions) {
-    fmt::print(stderr, "plateau: to fit --memory: {}\n", change);
+    say("plateau: to fit --memory: {}\n", change);
   }
-  fmt::print(stderr, "plateau: {} in {}, {} kept, KV memory {}\n",
-             counted(usage.prompt_tokens, "prompt token"), counted(usage.blocks, "block"),
-             usage.kv_budget == 0 ? "all" : fmt::format("{}", usage.kv_budget),
-             format_byte_size(usage.kv_bytes));
-  fmt::print(stderr, "plateau: at most {} of memory, {} of it weights\n",
-             format_byte_size(total_bytes(plan.memory)), format_byte_size(usage.weights_bytes));
+  say("plateau: {} in {}, {} kept, KV memory {}\n", counted(usage.prompt_tokens, "prompt token"),
+      counted(usage.blocks, "block"),
+      usage.kv_budget == 0 ? "all" : fmt::format("{}", usage.kv_budget),
+      format_byte_size(usage.kv_bytes));
+  say("plateau: at most {} of memory, {} of it weights\n",
+      format_byte_size(total_bytes(plan.memory)), format_byte_size(usage.weights_bytes));
+}
+
+/// What was only seen on the way, such as damage to a film.
+void print_late_notes(const Plan& plan, const Answer& answer) {
+  const std::vector<std::string>& known = plan.usage.notes;
+  for (const std::string& note : answer.usage.notes) {
+    if (std::find(known.begin(), known.end(), note) == known.end()) say("plateau: {}\n", note);
+  }
 }
 
 void write_heatmap(const RunOptions& options, const Answer& answer) {
@@ -123,6 +132,7 @@ int run(const RunOptions& options) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw_error(ErrorCode::kUnavailable, "[standard output] the answer cannot be written");
   }
+  if (!options.quiet) print_late_notes(plan, answer);
   if (trace) trace->finish();
   if (!options.heatmap.empty()) write_heatmap(options, answer);
   if (!options.stats_json.empty()) {

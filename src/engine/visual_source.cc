@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/release.h"
 #include "base/stopwatch.h"
 
 namespace plateau::engine {
@@ -70,7 +71,7 @@ void VisualSource::encode_from(int image, int unit) {
   }
   PLATEAU_CHECK(unit == next_unit_);
   n_units_ = 0;
-  embeddings_ = {};  // two units are never held at once
+  release(embeddings_);  // two units are never held at once
   const auto* grid = std::get_if<media::TileGrid>(&planned.cut);
   if (std::holds_alternative<ChunkPlan>(planned.cut)) {
     encode_chunk(planned);

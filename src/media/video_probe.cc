@@ -81,7 +81,7 @@ VideoInfo probe_video(const std::string& path, const VideoLimits& limits,
                 "[video] expected a film of at most {} s, got {:.0f} s in '{}'; try cutting it",
                 limits.max_duration_s, info.duration_s, path);
   }
-  if (length.walked && length.declared_s > info.duration_s * kMissing) {
+  if (length.declared_s > info.duration_s * kMissing) {
     info.notes.push_back(fmt::format("the film says that it lasts {:.3f} s, but ends at {:.3f} s",
                                      length.declared_s, info.duration_s));
   }

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/machine.h"
+#include "base/release.h"
 #include "llama.h"
 #include "model/log_capture.h"
 #include "mtmd.h"
@@ -183,7 +184,7 @@ void MtmdEncoder::open(media::Rgb8 picture) {
   mtmd::bitmap_ptr bitmap(mtmd_bitmap_init(static_cast<uint32_t>(size.width),
                                            static_cast<uint32_t>(size.height),
                                            picture.pixels.data()));
-  picture.pixels = {};  // it need not be held three times
+  release(picture.pixels);  // it need not be held three times
   library_->open_pieces = tokenize(library_->context.get(), bitmap.get());
   for (size_t i = 0; i < mtmd_input_chunks_size(library_->open_pieces.get()); ++i) {
     const mtmd_input_chunk* chunk = mtmd_input_chunks_get(library_->open_pieces.get(), i);

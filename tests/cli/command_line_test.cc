@@ -27,6 +27,26 @@ TEST(Run, QuietLeavesStandardErrorEmpty) {
   EXPECT_THAT(finished.err, IsEmpty());
 }
 
+// A full log disc, a service without a terminal: what is said is lost, what is asked for is not.
+TEST(Run, AnswersWhereNobodyListens) {
+  const TempDir dir;
+  for (const std::string err_path : {"/dev/full", "closed"}) {
+    SCOPED_TRACE(err_path);
+    const std::string stats = dir.file("stats.json");
+    const Finished run =
+        plateau(pico_run({"-p", "Hi", "-n", "2", "--stats-json", stats}), {.err_path = err_path});
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_FALSE(run.out.empty());
+    EXPECT_TRUE(nlohmann::json::accept(media::testing::read_file(stats)));
+    EXPECT_EQ(plateau(pico_run({"-p", "Hi", "--kv-budget", "0"}), {.err_path = err_path}).exit_code,
+              2);
+    EXPECT_EQ(
+        plateau({"report", "--out", dir.file("r.html"), dir.file("none")}, {.err_path = err_path})
+            .exit_code,
+        3);
+  }
+}
+
 TEST(Run, StatsHoldTheFieldsOfTheContract) {
   const TempDir dir;
   const Needle needle = make_needle(dir);

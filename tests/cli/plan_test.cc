@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/plateau_process.h"
+#include "support/synth.h"
 
 namespace plateau::cli::testing {
 namespace {
@@ -60,6 +61,25 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Wide", 20000, 112, {"--max-tiles", "12"}},
         Case{"F32Cache", 3840, 2160, {"-ctk", "f32", "-ctv", "f32"}}),
     [](const auto& tested) { return tested.param.name; });
+
+// llama.cpp's library holds pictures whole: the larger, the more of the total they are.
+TEST(MemoryPlan, HoldsWhatLibmtmdTakes) {
+  const TempDir dir;
+  const std::string text = dir.file("text.gguf"), mmproj = dir.file("mmproj.gguf");
+  test::write_tiny_text({.arch = "qwen2"}, text);
+  test::write_tiny_llava({}, mmproj);
+  for (const auto& [width, height] : {std::pair(800, 600), {3840, 2160}, {7000, 5000}}) {
+    SCOPED_TRACE(width);
+    const Needle needle = make_needle(dir, width, height);
+    const Finished finished =
+        plateau({"run", "-m", text, "--mmproj", mmproj, "-t", "1", "--device", "CPU", "--image",
+                 needle.path, "-p", "hi", "-n", "2", "--stats-json", dir.file("stats.json")});
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    const auto stats = nlohmann::json::parse(media::testing::read_file(dir.file("stats.json")));
+    EXPECT_LE(stats["measured_bytes"]["total"], stats["plan_bytes"]["total"])
+        << stats["plan_bytes"] << stats["measured_bytes"];
+  }
+}
 
 TEST(Plan, SaysWhatRunThenDoes) {
   const TempDir dir;

@@ -79,7 +79,14 @@ Finished plateau(const std::vector<std::string>& arguments, const StartOptions& 
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.read_end, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
+  if (options.err_path.empty()) {
+    posix_spawn_file_actions_adddup2(&actions, err.write_end, STDERR_FILENO);
+  } else if (options.err_path == "closed") {
+    posix_spawn_file_actions_addclose(&actions, STDERR_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, options.err_path.c_str(), O_WRONLY,
+                                     0);
+  }
   pid_t pid = 0;
   const int spawned = posix_spawn(&pid, PLATEAU_PROGRAM, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

@@ -21,6 +21,7 @@ struct Finished {
 struct StartOptions {
   std::string input = {};            // standard input
   std::string interrupt_after = {};  // send SIGINT once this text is on stderr
+  std::string err_path = {};         // a file in place of stderr; "closed": none at all
 };
 
 /// Runs `plateau ARGUMENTS...` to its end.

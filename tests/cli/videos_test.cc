@@ -134,10 +134,22 @@ TEST(Video, DamageIsTold) {
   const std::string film = write_clock(dir, "film.mkv", 120, {.container = "matroska"});
   std::string bytes = media::testing::read_file(film);
   for (size_t i = bytes.size() / 3; i < bytes.size() / 3 + 3000; ++i) bytes[i] = 'x';
-  const auto stats = stats_of({"--video", dir.write("bad.mkv", bytes), "-p", "hi", "-n", "1"});
+  const std::string bad = dir.write("bad.mkv", bytes);
+  EXPECT_THAT(ask({"--video", bad}).err, HasSubstr("damaged"));
+  const auto stats = stats_of({"--video", bad, "-p", "hi", "-n", "1"});
   EXPECT_GT(stats["videos"][0]["damaged"], 0);
   EXPECT_THAT(stats["notes"].dump(), HasSubstr("bad.mkv"));
   EXPECT_EQ(stats["videos"][0]["tokens_kept"], stats["videos"][0]["tokens_made"]);
+}
+
+TEST(Video, AFilmThatEndsEarlyIsTold) {
+  const TempDir dir;
+  const std::string film = write_clock(dir, "film.mkv", 120, {.container = "matroska"});
+  const std::string bytes = media::testing::read_file(film);
+  const Finished finished =
+      ask({"--video", dir.write("cut.mkv", bytes.substr(0, bytes.size() / 2))});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("the film says that it lasts 120"));
 }
 
 TEST(Video, AListAndAFolderOfFrames) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/release.h"
 #include "ggml-cpu.h"
 #include "vision/towers/qwen25vl_graph.h"
 #include "vision/window_order.h"
@@ -71,7 +72,7 @@ class Qwen25VlTower::Run {
 
   std::vector<float> run() {
     for (int row = 0; row < order_.n_window_rows(); ++row) embed_window_row(row);
-    patches_ = {};
+    release(patches_);
     for (int il = 0; il < config_.n_layer;) {
       if (vision_.is_full_attention(il)) {
         full_attention(il++);
