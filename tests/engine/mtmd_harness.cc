@@ -101,7 +101,7 @@ Prefilled MtmdPair::ours(const Request& request, CacheType cache) const {
 }
 
 Prefilled MtmdPair::llamas(const std::vector<std::pair<int, int>>& sizes) const {
-  MtmdOracle mtmd(text_, mmproj_, kNativeSizes);
+  MtmdOracle mtmd(text_, mmproj_, has_mrope_ ? kNativeSizes : MtmdOracleOptions{});
   LlamaOracle llama(text_);
   std::string prompt = "<|im_start|>user\n";
   std::vector<RgbPicture> pictures;
