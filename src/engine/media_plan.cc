@@ -39,7 +39,8 @@ int64_t frame_cap(int64_t cap, const model::VisionConfig& vision, const std::str
   const int least = vision.is_internvl() ? vision.tokens_per_tile() : 1;
   if (cap < least) {
     throw_error(ErrorCode::kInvalidArgument,
-                "[--max-video-tokens] expected at least {} tokens for a film, got {} for '{}'",
+                "[--max-video-tokens, --max-visual-tokens] expected at least {} tokens for a film, "
+                "got {} for '{}'",
                 least, cap, path);
   }
   return std::min<int64_t>(cap / least, INT32_MAX) * vision.frames_per_unit;

@@ -213,23 +213,33 @@ class Fitter {
     const auto largest = std::max_element(
         least_.begin(), least_.end(),
         [](const MemoryPart& a, const MemoryPart& b) { return a.bytes < b.bytes; });
-    const char* ways_out = "a smaller --kv-budget or a smaller --block";
-    if (largest->name == "weights" || largest->name == "projector") {
-      ways_out = "a smaller quantisation of the model or a larger --memory";
-    } else if (largest->name == "encoder" || largest->name == "media") {
-      ways_out = has_tiles() ? "a cap on the picture's size (--max-tiles) or a larger --memory"
-                 : loaded_.encoder->config().is_mtmd()
-                     ? "a smaller picture or a larger --memory"
-                     : "a cap on the picture's size (--image-max-tokens) or a larger --memory";
-    } else if (largest->name == "runtime" || largest->name == "host") {
-      ways_out = "a shorter answer (-n) or a larger --memory";
-    }
     throw_error(ErrorCode::kResourceExhausted,
-                "[--memory] expected at least {:.1f} MiB for this request, got {:.1f} MiB; the "
-                "largest part is {} on {} with {:.1f} MiB; try {}",
-                static_cast<double>(total_bytes(least_)) / kMiB, static_cast<double>(bound_) / kMiB,
+                "[--memory] expected at least {:.1f} MiB for this request, got {}; the largest "
+                "part is {} on {} with {:.1f} MiB; try {} or a larger --memory",
+                static_cast<double>(total_bytes(least_)) / kMiB, format_byte_size(bound_),
                 largest->name, largest->device, static_cast<double>(largest->bytes) / kMiB,
-                ways_out);
+                what_makes_smaller(largest->name));
+  }
+
+  std::string what_makes_smaller(const std::string& part) const {
+    if (part == "weights" || part == "projector") return "a smaller quantisation of the model";
+    if (part == "host") return "a shorter prompt or answer (-n)";
+    if (part == "runtime") return "a model with a smaller vocabulary";
+    if (part != "encoder" && part != "media") return "a smaller --kv-budget, a smaller --block";
+    if (loaded_.encoder->config().is_mtmd()) return "a smaller picture";
+    if (has_films()) return "smaller frames (--max-frame-tokens)";
+    return has_tiles() ? "a cap on the picture's size (--max-tiles)"
+                       : "a cap on the picture's size (--image-max-tokens)";
+  }
+
+  bool has_films() const {
+    const auto is_film = [](const ContentPart& part) {
+      return std::holds_alternative<VideoPart>(part);
+    };
+    return std::any_of(
+        request_.messages.begin(), request_.messages.end(), [&](const Message& message) {
+          return std::any_of(message.content.begin(), message.content.end(), is_film);
+        });
   }
 
   engine::LoadedModel loaded_;
