@@ -81,7 +81,7 @@ void check_identity(const std::string& path, const Json& ours, const Json& their
 RunFile::RunFile(const std::string& path, const Json& header, const Check& check) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) {
-    throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing: {}", path,
+    throw_error(ErrorCode::kUnavailable, "[{}] cannot be opened for writing: {}", path,
                 std::strerror(errno));
   }
   try {

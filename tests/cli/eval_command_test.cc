@@ -450,6 +450,11 @@ TEST_F(EvalCommand, AFullDiscKeepsFinishedResults) {
 }
 
 TEST_F(EvalCommand, ResultsThatCannotBeWrittenAtAll) {
+  for (const std::string& path : {own_.path(), own_.file("none/x")}) {
+    const Finished refused = eval(set(), {"--out", path});
+    EXPECT_EQ(refused.exit_code, 1) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(path + "] cannot be opened for writing: "));
+  }
   const Finished finished = eval(set(), {"--out", "/dev/full"});
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.err, HasSubstr("/dev/full"));

@@ -177,7 +177,7 @@ TEST_F(RunFileTest, OneProcessWritesAtATime) {
 }
 
 TEST_F(RunFileTest, AFolderIsNoFile) {
-  EXPECT_EQ(code_of([&] { const RunFile file(dir_.file(""), header()); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code_of([&] { const RunFile file(dir_.file(""), header()); }), ErrorCode::kUnavailable);
   EXPECT_EQ(code_of([&] { const RunFile file("/dev/full", header()); }), ErrorCode::kUnavailable);
 }
 
