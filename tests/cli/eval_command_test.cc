@@ -295,6 +295,11 @@ TEST_F(EvalCommand, NeedlesAreFollowedThroughFilms) {
                "number,first", "--questions", "4", "--seed", "3"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("set.jsonl: 1 film, 4 questions"));
+  EXPECT_THAT(made.err, Not(HasSubstr("fewer")));
+  const Finished fewer = plateau({"needle", "--film", "--out", own_.file("few"), "--seconds", "9",
+                                  "--kinds", "number,first", "--questions", "2"});
+  EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
+  EXPECT_THAT(fewer.err, HasSubstr("plateau: 1 question fewer than asked for: 1 of kind first"));
   const Finished finished =
       eval(folder, {"--kv-budget", "full,36", "--block", "16", "--no-bulk", "--out", out()});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
