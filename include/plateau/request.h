@@ -45,7 +45,7 @@ struct ImageRegion {
   double width = 0;
   double height = 0;
   // Of a film: in the frames from the first of these seconds until before the second, counted as
-  // VideoOptions counts them.
+  // VideoOptions counts them. Some of that time must be the film's.
   double start_s = 0;
   double end_s = std::numeric_limits<double>::infinity();
 };

@@ -207,7 +207,7 @@ int run_sweep(const BenchOptions& o, const std::vector<bench::BenchPoint>& point
   std::vector<std::string> words = bench::own_command_line();
   bench::Fingerprint fingerprint = bench::take_fingerprint(o.base.engine.model_path, words);
   if (n_layer_published > 0) fingerprint.n_layer_published = n_layer_published;
-  JsonlFile out(o.out);
+  JsonlFile out(o.out, {"fingerprint", "bench"});
   out.add(bench::fingerprint_line(fingerprint));
   const bool against = !o.against.empty();
   tell(o, bench::table_heading(against));
@@ -238,7 +238,7 @@ int run_bench(const BenchOptions& given, const std::string& run_id) {
     throw_error(ErrorCode::kInvalidArgument, "[--point] expected 0 to {}, got {}",
                 points.size() - 1, o.point);
   }
-  JsonlFile("-").add(measured_line(run_id, points[static_cast<size_t>(o.point)]));
+  JsonlFile("-", {}).add(measured_line(run_id, points[static_cast<size_t>(o.point)]));
   return kExitAnswered;
 }
 

@@ -22,6 +22,7 @@
 #include "cli/say.h"
 #include "cli/text_file.h"
 #include "cli/validators.h"
+#include "engine/loaded_model.h"
 #include "eval/fingerprint.h"
 #include "eval/readers/json_record.h"
 #include "eval/run_file.h"
@@ -329,7 +330,9 @@ int evaluate(EvalOptions o) {
   o.runner.judge = eval::parse_judge(o.judge);
   o.runner.match = parse_match(o.match);
   if (!o.system.empty()) o.runner.base.messages.push_back({"system", {TextPart{o.system}}});
+  for (const eval::Setting& setting : settings) eval::check_options(setting, o.runner);
   const EngineOptions engine_options = make_engine_options(o);
+  engine::check_engine_options(engine_options);
   const eval::Dataset all = read_questions(o);
   eval::Dataset set = all;
   if (o.limit > 0 && set.questions.size() > o.limit) set.questions.resize(o.limit);
@@ -360,11 +363,11 @@ int evaluate(EvalOptions o) {
   EvalProgress progress(n_pending, o.quiet);
   const auto on_record = [&](eval::ResultRecord record) {
     if (file) file->append(eval::to_line(eval::to_json(record)));
-    progress.add(record);
     if (record.is_error && o.strict_data) {
       throw_error(ErrorCode::kCorrupt, "{} under {}: {}", record.id, record.setting.name(),
                   record.error_message);
     }
+    progress.add(record);
     put_record(records, std::move(record));
   };
   try {

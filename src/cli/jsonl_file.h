@@ -3,14 +3,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace plateau::cli {
 
 class JsonlFile {
  public:
-  /// Appends to the file, or makes it; "-" is standard output.
-  /// Errors: kNotFound when it cannot be opened for writing.
-  explicit JsonlFile(const std::string& path);
+  /// Appends to the file, or makes it; "-" is standard output. What is there must begin with a
+  /// record whose "type" is one of `types`, or be torn off within its first.
+  /// Errors: kUnavailable when it cannot be opened for writing; kInvalidArgument when it is another
+  /// file, which is left as it is.
+  JsonlFile(const std::string& path, const std::vector<std::string>& types);
   ~JsonlFile();
   JsonlFile(const JsonlFile&) = delete;
   JsonlFile& operator=(const JsonlFile&) = delete;

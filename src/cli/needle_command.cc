@@ -61,18 +61,25 @@ int needle(const NeedleOptions& options) {
                 n_whole > 0 ? fmt::format(", the set in {} is of these", set.out_dir) : "");
   });
   bar.clear();
+  const std::string shortfall = eval::shortfall_text(made);
+  if (!shortfall.empty()) fmt::print(stderr, "plateau: {}\n", shortfall);
   fmt::print("{}: {}, {}\n", made.jsonl_path, counted(made.n_pictures, noun),
              counted(made.n_questions, "question"));
   return kExitAnswered;
 }
 
 void add_film_options(CLI::App& app, NeedleOptions& o) {
-  app.add_flag("--film", o.makes_films,
-               "Films instead of pictures: each object is there for a moment only");
-  app.add_option("--seconds", o.film.seconds, "Length of a film")->capture_default_str();
-  app.add_option("--fps", o.film.fps, "Frames per second of a film")->capture_default_str();
+  CLI::Option* film = app.add_flag(
+      "--film", o.makes_films, "Films instead of pictures: each object is there for a moment only");
+  app.add_option("--seconds", o.film.seconds, "Length of a film")
+      ->needs(film)
+      ->capture_default_str();
+  app.add_option("--fps", o.film.fps, "Frames per second of a film")
+      ->needs(film)
+      ->capture_default_str();
   app.add_option("--needle-seconds", o.film.needle_s,
                  "How long an object is there; by default as long as one frame is looked at")
+      ->needs(film)
       ->capture_default_str();
 }
 

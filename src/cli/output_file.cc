@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "base/check.h"
@@ -17,12 +19,17 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return fs::is_regular_file(a, ec) && fs::equivalent(a, b, ec);
 }
 
-bool is_writable(const std::string& path) {
+/// Why it cannot be written, as errno says it; 0: it can, as far as is known without opening it.
+int write_error(const std::string& path) {
   std::error_code ec;
-  if (fs::exists(path, ec)) return !fs::is_directory(path, ec) && ::access(path.c_str(), W_OK) == 0;
+  if (fs::exists(path, ec)) {
+    if (fs::is_directory(path, ec)) return EISDIR;
+    return ::access(path.c_str(), W_OK) == 0 ? 0 : errno;
+  }
   const fs::path folder = fs::path(path).parent_path();
   const std::string parent = folder.empty() ? "." : folder.string();
-  return fs::is_directory(parent, ec) && ::access(parent.c_str(), W_OK) == 0;
+  if (::access(parent.c_str(), W_OK) != 0) return errno;
+  return fs::is_directory(parent, ec) ? 0 : ENOTDIR;
 }
 
 }  // namespace
@@ -49,8 +56,9 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                     output.path, outputs[j].option);
       }
     }
-    if (!is_writable(output.path)) {
-      throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing", output.path);
+    if (const int reason = write_error(output.path); reason != 0) {
+      throw_error(ErrorCode::kUnavailable, "[{}] cannot be opened for writing: {}", output.path,
+                  std::strerror(reason));
     }
   }
 }

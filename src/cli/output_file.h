@@ -15,7 +15,8 @@ struct OutputFile {
 
 /// Opens nothing and creates nothing.
 /// Errors: kInvalidArgument when an output is also an input or another output, or is "-" where that
-/// is not allowed; kNotFound when it cannot be written (a folder, no permission, no such folder).
+/// is not allowed; kUnavailable when it cannot be written (a folder, no permission, no such
+/// folder).
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
 
 }  // namespace plateau::cli

@@ -72,7 +72,9 @@ void write_text_file(const std::string& path, const std::string& text) {
   const bool written = file &&
                        std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
                        std::fflush(file.get()) == 0;
-  if (!written) throw_error(ErrorCode::kUnavailable, "[{}] cannot be written", path);
+  if (!written) {
+    throw_error(ErrorCode::kUnavailable, "[{}] cannot be written: {}", path, std::strerror(errno));
+  }
 }
 
 }  // namespace plateau::cli

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "plateau/request.h"
 
@@ -16,12 +17,13 @@ namespace plateau::cli {
 
 class TraceJson {
  public:
-  /// Errors: kNotFound when the file cannot be opened for writing.
+  /// Errors: kUnavailable when the file cannot be opened for writing.
   explicit TraceJson(const std::string& path);
   ~TraceJson();
   TraceJson(const TraceJson&) = delete;
   TraceJson& operator=(const TraceJson&) = delete;
 
+  /// Errors: kUnavailable (disc full).
   void add(const BlockTrace& trace);
   /// Closes the JSON document. Errors: kUnavailable (disc full).
   void finish();
@@ -30,6 +32,9 @@ class TraceJson {
   struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
+  void write(std::string_view text);
+  [[noreturn]] void fail() const;  // by errno
+
   std::string path_;
   std::string part_path_;  // path_ itself where that is no regular file
   std::unique_ptr<std::FILE, Closer> file_;

@@ -33,6 +33,7 @@ void plan_list(const VideoPart& part, const media::FrameSampling& sampling,
                const media::ImageLimits& limits, FilmPlan& film) {
   film.listed = media::list_frames(part.path, sampling.fps);
   const size_t n_listed = film.listed.size();
+  film.length_s = film.listed.back().timestamp_s + 1 / sampling.fps;
   film.listed = media::pick_frames(std::move(film.listed), sampling);
   film.info.container = "list";
   int64_t n_resized = 0;
@@ -69,6 +70,7 @@ void plan_list(const VideoPart& part, const media::FrameSampling& sampling,
 void plan_frames_of(const VideoPart& part, const media::FrameSampling& sampling, FilmProbes& probes,
                     FilmPlan& film) {
   film.info = probes.probe(part.path);
+  film.length_s = film.info.duration_s;
   for (const std::string& note : film.info.notes) {
     film.notes.push_back(fmt::format("{}: {}", part.path, note));
   }
@@ -86,6 +88,11 @@ int FilmPlan::n_slices() const {
 
 double FilmPlan::frame_s(int64_t frame) const {
   return is_list ? listed[static_cast<size_t>(frame)].timestamp_s : frames.timestamp_s(frame);
+}
+
+bool FilmPlan::shows(double start_s, double end_s) const {
+  // A film of a single moment has that one.
+  return start_s < std::max(length_s, kSameMoment) && end_s > 0;
 }
 
 std::pair<int, int> FilmPlan::slices_within(double start_s, double end_s) const {

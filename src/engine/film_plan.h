@@ -27,6 +27,7 @@ struct FilmPlan {
   media::VideoInfo info;    // of a list: the first picture's size, and no memory
   media::FramePlan frames;  // of a list: n_frames, start_s and end_s only
   double fps = 0;           // as asked for
+  double length_s = 0;      // of the whole film; a list's last picture stands for 1 / fps
   bool is_list = false;
   std::vector<media::ListedFrame> listed;
   media::ImageInfo largest;  // of a list: what is largest in any of its pictures
@@ -36,6 +37,8 @@ struct FilmPlan {
   int n_slices() const;
   /// When a frame is due, in seconds of the film.
   double frame_s(int64_t frame) const;
+  /// Whether [start_s, end_s) has a moment of the film, looked at or not.
+  bool shows(double start_s, double end_s) const;
   /// The slices, half open, with a frame that is due in [start_s, end_s).
   std::pair<int, int> slices_within(double start_s, double end_s) const;
   /// Seconds from the first frame to the first one of a slice.

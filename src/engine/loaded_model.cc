@@ -12,22 +12,7 @@ namespace {
 constexpr int kDefaultEncoderPatches = 1024;
 
 EngineOptions validated(const EngineOptions& options) {
-  if (options.n_threads < 0 || options.n_threads > 512) {
-    throw_error(ErrorCode::kInvalidArgument, "[-t] expected 0 to 512 threads, got {}",
-                options.n_threads);
-  }
-  if (options.encoder_batch < 0 || options.encoder_batch > 256) {
-    throw_error(ErrorCode::kInvalidArgument, "[--encoder-batch] expected 0 to 256 tiles, got {}",
-                options.encoder_batch);
-  }
-  if (options.embedding_cache_bytes < 0) {
-    throw_error(ErrorCode::kInvalidArgument, "[--embedding-cache] expected 0 or more bytes, got {}",
-                options.embedding_cache_bytes);
-  }
-  if (options.encoder_memory < 0) {
-    throw_error(ErrorCode::kInvalidArgument, "[--encoder-memory] expected 0 or more bytes, got {}",
-                options.encoder_memory);
-  }
+  check_engine_options(options);
   return options;
 }
 
@@ -51,6 +36,25 @@ void check_pair(const EngineOptions& options, const model::ModelConfig& text) {
 }
 
 }  // namespace
+
+void check_engine_options(const EngineOptions& options) {
+  if (options.n_threads < 0 || options.n_threads > 512) {
+    throw_error(ErrorCode::kInvalidArgument, "[-t] expected 0 to 512 threads, got {}",
+                options.n_threads);
+  }
+  if (options.encoder_batch < 0 || options.encoder_batch > 256) {
+    throw_error(ErrorCode::kInvalidArgument, "[--encoder-batch] expected 0 to 256 tiles, got {}",
+                options.encoder_batch);
+  }
+  if (options.embedding_cache_bytes < 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[--embedding-cache] expected 0 or more bytes, got {}",
+                options.embedding_cache_bytes);
+  }
+  if (options.encoder_memory < 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[--encoder-memory] expected 0 or more bytes, got {}",
+                options.encoder_memory);
+  }
+}
 
 LoadedModel::LoadedModel(const EngineOptions& engine_options,
                          const std::function<bool(float)>& on_progress, model::WeightUse use)

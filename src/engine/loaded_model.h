@@ -13,6 +13,10 @@
 
 namespace plateau::engine {
 
+/// Errors: kInvalidArgument naming the option. What depends on the files and devices is left to
+/// LoadedModel.
+void check_engine_options(const EngineOptions& options);
+
 struct LoadedModel {
   EngineOptions options;
   model::Backends backends;

@@ -23,30 +23,6 @@ void require(bool condition, const char* option, const char* expected, int64_t g
   }
 }
 
-void validate(const Request& request) {
-  require(request.max_new_tokens >= 1 && request.max_new_tokens <= kMaxTokens, "-n",
-          "1 to 536870911 tokens", request.max_new_tokens);
-  static_assert(kMaxTokens == 536870911, "the number in the message");
-  require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
-  require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
-          request.image.max_visual_tokens);
-  require(request.image.min_tokens >= 0, "--image-min-tokens", "0 or more tokens",
-          request.image.min_tokens);
-  require(request.image.max_tokens == 0 || request.image.max_tokens >= request.image.min_tokens,
-          "--image-max-tokens", "0, or at least --image-min-tokens", request.image.max_tokens);
-  require(request.image.max_tokens >= 0, "--image-max-tokens", "0 or more tokens",
-          request.image.max_tokens);
-  require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
-          request.image.max_pixels);
-  check_video_options(request.video);
-  require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
-          "1 to 536870911 tokens or full", request.kv.budget);
-  require(request.kv.budget == 0 || request.kv.policy != kv::kFullPolicy, "--kv-budget",
-          "full with --policy full, which keeps everything", request.kv.budget);
-  require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
-          request.kv.block);
-}
-
 /// Continuations stand where the answer would: right behind the prompt, as text of their own.
 std::vector<std::vector<model::Token>> tokenize_continuations(const Request& request,
                                                               const model::Vocab& vocab) {
@@ -71,6 +47,12 @@ void check_regions(const Request& request, const std::vector<PlannedImage>& imag
                   images[static_cast<size_t>(region.image)].path, region.start_s, region.end_s);
     }
     const media::ImageInfo& info = images[static_cast<size_t>(region.image)].info;
+    const auto& film = images[static_cast<size_t>(region.image)].film;
+    if (film && !film->shows(region.start_s, region.end_s)) {
+      throw_error(ErrorCode::kInvalidArgument,
+                  "[regions] expected a part of the {:.6g} s of {}, got {} to {} s", film->length_s,
+                  images[static_cast<size_t>(region.image)].path, region.start_s, region.end_s);
+    }
     // Written so that NaN fails.
     const bool meets = region.width > 0 && region.height > 0 &&
                        region.x < static_cast<double>(info.width) &&
@@ -145,8 +127,32 @@ void plan_cache(const Request& request, RequestPlan& plan);
 
 }  // namespace
 
+void check_request_options(const Request& request) {
+  require(request.max_new_tokens >= 1 && request.max_new_tokens <= kMaxTokens, "-n",
+          "1 to 536870911 tokens", request.max_new_tokens);
+  static_assert(kMaxTokens == 536870911, "the number in the message");
+  require(request.image.max_tiles >= 0, "--max-tiles", "0 or more tiles", request.image.max_tiles);
+  require(request.image.max_visual_tokens >= 0, "--max-visual-tokens", "0 or more tokens",
+          request.image.max_visual_tokens);
+  require(request.image.min_tokens >= 0, "--image-min-tokens", "0 or more tokens",
+          request.image.min_tokens);
+  require(request.image.max_tokens == 0 || request.image.max_tokens >= request.image.min_tokens,
+          "--image-max-tokens", "0, or at least --image-min-tokens", request.image.max_tokens);
+  require(request.image.max_tokens >= 0, "--image-max-tokens", "0 or more tokens",
+          request.image.max_tokens);
+  require(request.image.max_pixels >= 1, "--max-image-pixels", "at least 1 pixel",
+          request.image.max_pixels);
+  check_video_options(request.video);
+  require(request.kv.budget >= 0 && request.kv.budget <= kMaxTokens, "--kv-budget",
+          "1 to 536870911 tokens or full", request.kv.budget);
+  require(request.kv.budget == 0 || request.kv.policy != kv::kFullPolicy, "--kv-budget",
+          "full with --policy full, which keeps everything", request.kv.budget);
+  require(request.kv.block >= 0 && request.kv.block <= kMaxBlock, "--block", "0 to 65536 tokens",
+          request.kv.block);
+}
+
 RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
-  validate(request);
+  check_request_options(request);
   RequestPlan plan;
   plan.policy = choose_policy(request.kv);
 
@@ -174,7 +180,7 @@ RequestPlan plan_request(const Request& request, const LoadedModel& loaded) {
 }
 
 RequestPlan plan_prompt(const Request& request, PromptPlan prompt) {
-  validate(request);
+  check_request_options(request);
   RequestPlan plan;
   plan.policy = choose_policy(request.kv);
   plan.prompt = std::move(prompt);

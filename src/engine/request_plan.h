@@ -27,6 +27,10 @@ struct RequestPlan {
   std::vector<std::vector<model::Token>> continuations;  // of Request::continuations
 };
 
+/// Errors: kInvalidArgument naming the option. What depends on the model, the prompt, pictures and
+/// films is left to plan_request().
+void check_request_options(const Request& request);
+
 /// Reads picture headers, but no pixels; of a film, one frame.
 /// Errors: kInvalidArgument (an option, a budget that is too small), those of media::probe_image
 /// and build_prompt, kResourceExhausted (more tokens than can be numbered).

@@ -2,11 +2,13 @@
 #include "eval/needle_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 
 #include "base/check.h"
+#include "base/plural.h"
 #include "eval/rng.h"
 #include "eval/scene_json.h"
 
@@ -17,9 +19,27 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxPictures = 1'000'000;
 constexpr int kMaxQuestions = 1000;
+constexpr const char* kWayOut =
+    "try more --objects, other --kinds or, for when, a longer film or a shorter --needle-seconds";
 // Keys of the independent random streams of a picture's seed, beside those of its scene.
 constexpr uint64_t kPhotoStream = ~uint64_t{16};
 constexpr uint64_t kQuestionStream = ~uint64_t{17};
+
+/// Whether a needle, of whole frames as they are stored, can be within a third of its film. A film
+/// that cannot be made is left to write_film_scene().
+bool fits_a_third(const FilmOptions& film) {
+  if (!(film.needle_s > 0 && film.needle_s <= film.seconds)) return true;
+  const auto frames_of = [&](double seconds) {
+    return std::max(1.0, std::round(seconds * static_cast<double>(film.fps)));
+  };
+  return 3 * frames_of(film.needle_s) <= frames_of(film.seconds);
+}
+
+/// Whether there can be one at all; known before anything is drawn.
+bool can_be_asked(QuestionKind kind, const NeedleSetOptions& options) {
+  if (kind == QuestionKind::kFirst) return options.scene.n_objects > 1;
+  return kind != QuestionKind::kWhen || fits_a_third(*options.film);
+}
 
 void check_options(const NeedleSetOptions& options) {
   if (options.out_dir.empty()) {
@@ -47,6 +67,13 @@ void check_options(const NeedleSetOptions& options) {
     throw_error(ErrorCode::kInvalidArgument,
                 "[needle] expected films for questions about time (when, second, first), got "
                 "pictures; try --film");
+  }
+  if (std::none_of(options.kinds.begin(), options.kinds.end(),
+                   [&](QuestionKind kind) { return can_be_asked(kind, options); })) {
+    throw_error(ErrorCode::kInvalidArgument,
+                "[needle] expected a kind of question that these objects allow, got {} ({}); {}",
+                question_kind_name(options.kinds.front()), question_supply(options.kinds.front()),
+                kWayOut);
   }
   if (!options.photos_dir.empty() && !options.scene.background.empty()) {
     throw_error(ErrorCode::kInvalidArgument,
@@ -140,7 +167,28 @@ Scene write_medium(const NeedleSetOptions& options, const SceneOptions& scene,
   });
 }
 
+/// How many questions of each kind a picture is asked.
+std::map<QuestionKind, int> turns_of(const NeedleSetOptions& options) {
+  std::map<QuestionKind, int> turns;
+  for (int i = 0; i < options.questions_per_picture; ++i) {
+    ++turns[options.kinds[static_cast<size_t>(i) % options.kinds.size()]];
+  }
+  return turns;
+}
+
 }  // namespace
+
+std::string shortfall_text(const NeedleSet& set) {
+  int n_fewer = 0;
+  std::string reasons;
+  for (const auto& [kind, n] : set.n_fewer) {
+    n_fewer += n;
+    reasons += fmt::format("{}{} of kind {} ({})", reasons.empty() ? "" : ", ", n,
+                           question_kind_name(kind), question_supply(kind));
+  }
+  if (n_fewer == 0) return "";
+  return fmt::format("{} fewer than asked for: {}", counted(n_fewer, "question"), reasons);
+}
 
 PictureFormat parse_picture_format(const std::string& name) {
   if (name == "jpg" || name == "jpeg") return PictureFormat::kJpeg;
@@ -180,11 +228,16 @@ NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgr
           if (progress) progress(i + share, options.n_pictures);
         });
     std::string question_lines;
+    std::map<QuestionKind, int> n_missing = turns_of(options);
     for (const Question& question :
          ask_about(scene, options.kinds, options.questions_per_picture, options.n_wordings,
                    Rng(scene_options.seed, kQuestionStream))) {
       question_lines += question_line(scene, question, file, number) + "\n";
       ++set.n_questions;
+      --n_missing[question.kind];
+    }
+    for (const auto& [kind, n] : n_missing) {
+      if (n > 0) set.n_fewer[kind] += n;
     }
     if (!lines) {
       lines.emplace(set.jsonl_path);
@@ -195,6 +248,10 @@ NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgr
     lines->add(question_lines);
     set.n_pictures = i + 1;
     if (progress) progress(set.n_pictures, options.n_pictures);
+  }
+  if (set.n_questions == 0) {
+    throw_error(ErrorCode::kInvalidArgument, "[needle] expected a set with questions, got {}; {}",
+                shortfall_text(set), kWayOut);
   }
   return set;
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,11 +59,16 @@ struct NeedleSet {
   std::string jsonl_path;
   int n_pictures = 0;
   int n_questions = 0;
+  std::map<QuestionKind, int> n_fewer;  // than asked for, by kind; scenes had no more
 };
+
+/// Which questions are fewer than were asked for, and why; empty when there are all.
+std::string shortfall_text(const NeedleSet& set);
 
 /// Files of the same names are replaced. The lines of a picture are written as soon as it is
 /// finished, so that what an interruption leaves is a smaller set.
-/// `progress` may be empty. Errors: those of write_scene and write_film_scene; kNotFound when
+/// `progress` may be empty. Errors: those of write_scene and write_film_scene; kInvalidArgument for
+/// an option, and for a set without any question, though its pictures are written; kNotFound when
 /// photos_dir is no folder or holds no photograph; kUnavailable when the folder cannot be made or
 /// written.
 NeedleSet write_needle_set(const NeedleSetOptions& options, const NeedleSetProgress& progress);

@@ -259,6 +259,27 @@ const char* question_kind_name(QuestionKind kind) {
   throw_error(ErrorCode::kInternal, "[needle] no such kind of question");
 }
 
+const char* question_supply(QuestionKind kind) {
+  switch (kind) {
+    case QuestionKind::kNumber:
+    case QuestionKind::kSecond:
+      return "one per object with a name of its own";
+    case QuestionKind::kWhich:
+      return "one per object whose digit no other carries";
+    case QuestionKind::kCount:
+      return "one per name that fits at most 4 objects";
+    case QuestionKind::kExists:
+      return "one per name";
+    case QuestionKind::kWhere:
+      return "at most two per object, none across the middle";
+    case QuestionKind::kWhen:
+      return "one per object, none of one that is there in two thirds of the film";
+    case QuestionKind::kFirst:
+      return "two per pair of objects";
+  }
+  throw_error(ErrorCode::kInternal, "[needle] no such kind of question");
+}
+
 bool is_about_time(QuestionKind kind) {
   return kind == QuestionKind::kWhen || kind == QuestionKind::kSecond ||
          kind == QuestionKind::kFirst;

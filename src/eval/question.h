@@ -28,6 +28,9 @@ const char* question_kind_name(QuestionKind kind);
 /// By these names, separated by commas. Errors: kInvalidArgument.
 std::vector<QuestionKind> parse_question_kinds(const std::string& names);
 
+/// How many of a kind a scene has, in words: "one per object whose digit no other carries".
+const char* question_supply(QuestionKind kind);
+
 /// Whether only a film can be asked so.
 bool is_about_time(QuestionKind kind);
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -38,6 +39,21 @@ std::string read_all(int fd, const std::string& path) {
               path);
 }
 
+/// A last line without its line feed. Only what we began to write ourselves may be thrown away: the
+/// beginning of the header on the first line, that of any record behind it.
+void check_torn(const std::string& torn, const std::string& header, const std::string& path,
+                int line) {
+  if (line == 1) {
+    if (!header.starts_with(torn)) refuse_other_file(path);
+    return;
+  }
+  constexpr std::string_view kBeginning = R"({"type":")";
+  if (torn.substr(0, kBeginning.size()) != kBeginning.substr(0, torn.size())) {
+    throw_error(ErrorCode::kCorrupt, "[{}] expected a result, got a line that is no JSON",
+                fmt::format("{}:{}", path, line));
+  }
+}
+
 /// The first field in which two identities differ.
 std::string difference(const Json& ours, const Json& theirs, const std::string& name) {
   if (ours.is_object() && theirs.is_object()) {
@@ -65,7 +81,7 @@ void check_identity(const std::string& path, const Json& ours, const Json& their
 RunFile::RunFile(const std::string& path, const Json& header, const Check& check) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0) {
-    throw_error(ErrorCode::kNotFound, "[{}] cannot be opened for writing: {}", path,
+    throw_error(ErrorCode::kUnavailable, "[{}] cannot be opened for writing: {}", path,
                 std::strerror(errno));
   }
   try {
@@ -89,26 +105,27 @@ RunFile::~RunFile() { ::close(fd_); }
 void RunFile::read_existing(const std::string& text, const Json& header, const Check& check) {
   std::map<std::pair<std::string, std::string>, size_t> index;  // by id and setting
   size_t begin = 0;
+  size_t kept = 0;  // up to the last line that is no summary
   for (int line = 1; begin < text.size(); ++line) {
     const size_t end = text.find('\n', begin);
+    const std::string place = fmt::format("{}:{}", path_, line);
     if (end == std::string::npos) {
-      // Only what we began to write ourselves may be thrown away.
-      if (line == 1 && !to_line(header).starts_with(text)) refuse_other_file(path_);
+      check_torn(text.substr(begin), to_line(header), path_, line);
       was_repaired_ = true;
       break;
     }
     const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
                                   text.begin() + static_cast<std::ptrdiff_t>(end),
                                   /*cb=*/nullptr, /*allow_exceptions=*/false);
+    begin = end + 1;
     const std::string type =
         json.is_object() ? json.value("type", Json()).dump() : std::string("nothing");
     if (line == 1) {
       if (type != "\"header\"") refuse_other_file(path_);
       check_identity(path_, header, json);
     } else if (type == "\"summary\"" || type == "\"correlation\"") {
-      break;
+      continue;  // results may follow: files that were put together, or written to by hand
     } else {
-      const std::string place = fmt::format("{}:{}", path_, line);
       if (json.is_discarded()) {
         throw_error(ErrorCode::kCorrupt, "[{}] expected a result, got a line that is no JSON",
                     place);
@@ -124,9 +141,9 @@ void RunFile::read_existing(const std::string& text, const Json& header, const C
         found_[at->second] = std::move(record);
       }
     }
-    begin = end + 1;
+    kept = begin;
   }
-  size_ = static_cast<int64_t>(begin);
+  size_ = static_cast<int64_t>(kept);
   if (::ftruncate(fd_, size_) != 0 || ::lseek(fd_, size_, SEEK_SET) != size_) {
     throw_error(ErrorCode::kUnavailable, "[{}] cannot be written: {}", path_, std::strerror(errno));
   }

@@ -19,11 +19,12 @@ class RunFile {
   using Check = std::function<std::string(const ResultRecord&)>;
 
   /// Opens or makes the file and locks it. `header` must have the objects "identity", which must
-  /// agree with the file's, and may say more. Summaries in the file are dropped, since they will be
-  /// written anew; so is a last line without a line feed. Every record in it is checked, if `check`
-  /// is not empty.
+  /// agree with the file's, and may say more. Summaries at its end are dropped, since they will be
+  /// written anew; so is a last line without a line feed. Those in front of a result stay where
+  /// they are: no finished line is ever moved. `check`, unless empty, is asked about every record.
   /// Errors: kInvalidArgument (another identity, not a results file, in use), kNotFound (cannot be
-  /// opened), kCorrupt (a line; the message has its number), kUnavailable (cannot be written).
+  /// read), kCorrupt (a line; the message has its number), kUnavailable (cannot be opened or
+  /// written).
   RunFile(const std::string& path, const nlohmann::ordered_json& header, const Check& check = {});
   ~RunFile();
   RunFile(const RunFile&) = delete;

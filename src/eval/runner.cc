@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/stopwatch.h"
+#include "engine/request_plan.h"
 #include "eval/readers/readers.h"
 
 namespace plateau::eval {
@@ -26,9 +27,21 @@ ContentPart media_part(const MediaItem& item) {
   return ImagePart{item.path};
 }
 
+Request request_under(const Setting& setting, const RunnerOptions& options) {
+  Request request = options.base;
+  request.kv.policy = setting.policy;
+  request.kv.budget = setting.budget;
+  request.kv.block_unit = setting.block_unit;
+  request.kv.block = setting.block;
+  request.kv.bulk = setting.bulk;
+  request.kv.strict = setting.strict;
+  request.image.max_visual_tokens = setting.resize;
+  return request;
+}
+
 Request make_request(const SetQuestion& question, const Setting& setting,
                      const RunnerOptions& options) {
-  Request request = options.base;
+  Request request = request_under(setting, options);
   Message user{"user", {}};
   for (const PromptPart& part : question.prompt) {
     if (part.media >= 0) {
@@ -38,13 +51,6 @@ Request make_request(const SetQuestion& question, const Setting& setting,
     }
   }
   request.messages.push_back(std::move(user));
-  request.kv.policy = setting.policy;
-  request.kv.budget = setting.budget;
-  request.kv.block_unit = setting.block_unit;
-  request.kv.block = setting.block;
-  request.kv.bulk = setting.bulk;
-  request.kv.strict = setting.strict;
-  request.image.max_visual_tokens = setting.resize;
   for (const NeedleBox& needle : question.needles) {
     request.regions.push_back({.image = needle.media,
                                .x = needle.x,
@@ -165,6 +171,10 @@ std::string to_string(JudgeKind judge) {
       return "likelihood-text";
   }
   return "";
+}
+
+void check_options(const Setting& setting, const RunnerOptions& options) {
+  engine::check_request_options(request_under(setting, options));
 }
 
 ResultRecord run_question(Engine& engine, const SetQuestion& question, const Setting& setting,

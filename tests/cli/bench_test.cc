@@ -100,12 +100,24 @@ TEST(Bench, AppendsToItsFile) {
 
 TEST(Bench, AnIncompleteLastLineIsNotContinued) {
   const TempDir dir;
-  std::ofstream(dir.file("b.jsonl")) << "{\"type\": \"ben";
+  std::ofstream(dir.file("b.jsonl")) << "{\"type\":\"fingerp";
   EXPECT_EQ(
       plateau(bench({"--tokens", "64", "--repeats", "1", "--out", dir.file("b.jsonl")})).exit_code,
       0);
   const std::string text = media::testing::read_file(dir.file("b.jsonl"));
   EXPECT_EQ(lines_of(text.substr(text.find('\n') + 1)).size(), 2u);
+}
+
+TEST(Bench, AnotherFileIsLeftAlone) {
+  const TempDir dir;
+  for (const std::string text :
+       {"my diary\n", "my diary", "\n", "{\"type\":\"header\"}\n", "[]\n"}) {
+    const std::string path = dir.write("other", text);
+    const Finished finished = plateau(bench({"--tokens", "64", "--repeats", "1", "--out", path}));
+    EXPECT_EQ(finished.exit_code, 2) << text;
+    EXPECT_THAT(finished.err, HasSubstr("expected an empty file or one that begins with"));
+    EXPECT_EQ(media::testing::read_file(path), text);
+  }
 }
 
 TEST(Bench, AFullDiskIsAnError) {

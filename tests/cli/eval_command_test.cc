@@ -253,6 +253,9 @@ TEST_F(EvalCommand, AMissingPictureIsAnErrorRecordAndTheOthersGoOn) {
   const Finished strict = eval(folder, {"--strict-data", "--out", own_.file("strict.jsonl")});
   EXPECT_EQ(strict.exit_code, 3);
   EXPECT_EQ(of_type(lines_of(own_.file("strict.jsonl")), "result").size(), 0U);
+  const size_t told = strict.err.find("missing under");
+  EXPECT_NE(told, std::string::npos);
+  EXPECT_EQ(strict.err.find("missing under", told + 1), std::string::npos) << "told twice";
 
   // The picture comes back: only its questions are asked.
   std::filesystem::copy(folder + "/needle-0000.png", folder + "/no-such.png");
@@ -282,7 +285,7 @@ TEST_F(EvalCommand, FilmsAreAsked) {
   const auto answers = of_type(lines_of(out()), "result");
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0]["visual_tokens"], 3 * 4);
-  EXPECT_EQ(eval(file, {"--media", own_.path(), "--fps", "0"}).exit_code, 3);
+  EXPECT_EQ(eval(file, {"--media", own_.path(), "--fps", "0"}).exit_code, 2);
 }
 
 TEST_F(EvalCommand, NeedlesAreFollowedThroughFilms) {
@@ -292,6 +295,11 @@ TEST_F(EvalCommand, NeedlesAreFollowedThroughFilms) {
                "number,first", "--questions", "4", "--seed", "3"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("set.jsonl: 1 film, 4 questions"));
+  EXPECT_THAT(made.err, Not(HasSubstr("fewer")));
+  const Finished fewer = plateau({"needle", "--film", "--out", own_.file("few"), "--seconds", "9",
+                                  "--kinds", "number,first", "--questions", "2"});
+  EXPECT_EQ(fewer.exit_code, 0) << fewer.err;
+  EXPECT_THAT(fewer.err, HasSubstr("plateau: 1 question fewer than asked for: 1 of kind first"));
   const Finished finished =
       eval(folder, {"--kv-budget", "full,36", "--block", "16", "--no-bulk", "--out", out()});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
@@ -321,6 +329,22 @@ TEST_F(EvalCommand, NeedlesAreFollowedThroughFilms) {
     EXPECT_EQ(result["needle"]["any_share"], 0);
   }
   EXPECT_GE(n_unseen, 1);
+}
+
+TEST_F(EvalCommand, ANeedleBehindTheEndOfItsFilmIsAnError) {
+  test::write_film(own_.file("f.mov"), {.container = "mov", .tick_den = 1}, 3,
+                   [](int64_t i, test::FilmCanvas& canvas) { test::draw_clock(i, canvas); });
+  const auto film = [](const std::string& id, const std::string& times) {
+    return R"({"id": ")" + id + R"(", "video": "f.mov", "question": "q", "answer": "x", )" +
+           R"("needle": {)" + times + "}}\n";
+  };
+  const std::string file = write_own("films.jsonl", film("in", R"("start_s": 2, "end_s": 4)") +
+                                                        film("out", R"("start_s": 3, "end_s": 4)"));
+  EXPECT_EQ(eval(file, {"--out", out()}).exit_code, 3);
+  const auto errors = of_type(lines_of(out()), "error");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0]["id"], "out");
+  EXPECT_THAT(errors[0]["message"].get<std::string>(), HasSubstr("expected a part of the 3 s of"));
 }
 
 TEST_F(EvalCommand, ReasonsAreToldWhenQuiet) {
@@ -386,7 +410,6 @@ TEST_F(EvalCommand, WrongOptionsAndSetsCostNothing) {
       {set(), {"--device", "X"}, 2, "--device"},
       {set(), {"--embedding-cache", "much"}, 2, "--embedding-cache"},
       {set(), {"--out", set() + "/set.jsonl"}, 2, "--out"},
-      {set(), {"--out", "/no/such/folder/x"}, 3, "/no/such/folder/x"},
       {own_.file("nothing"), {}, 3, "nothing"},
       {bad, {}, 3, "bad.jsonl:2"},
       {write_own("empty.jsonl", ""), {}, 3, "at least one question"}};
@@ -395,6 +418,27 @@ TEST_F(EvalCommand, WrongOptionsAndSetsCostNothing) {
     EXPECT_EQ(finished.exit_code, exit_code) << part << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(part));
     EXPECT_THAT(finished.out, IsEmpty());
+  }
+}
+
+TEST_F(EvalCommand, WrongValuesAreRefusedBeforeAnythingIsWritten) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      {"--fps", "0", "[--fps]"},
+      {"--fps", "nan", "[--fps]"},
+      {"--fps", "-1", "[--fps]"},
+      {"--max-frames", "-1", "[--max-frames]"},
+      {"-n", "0", "[-n]"},
+      {"--max-tiles", "-1", "[--max-tiles]"},
+      {"--max-image-pixels", "0", "[--max-image-pixels]"},
+      {"--block", "65537", "[--block]"},
+      {"-t", "-1", "[-t]"},
+      {"--encoder-batch", "-1", "[--encoder-batch]"}};
+  for (const auto& [option, value, part] : cases) {
+    const Finished finished = plateau({"eval", "--set", set(), "-m", pico_text(), "--mmproj",
+                                       pico_mmproj(), "--out", out(), option, value});
+    EXPECT_EQ(finished.exit_code, 2) << option << " " << value << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(part));
+    EXPECT_FALSE(std::filesystem::exists(out())) << option << " " << value;
   }
 }
 
@@ -450,6 +494,11 @@ TEST_F(EvalCommand, AFullDiscKeepsFinishedResults) {
 }
 
 TEST_F(EvalCommand, ResultsThatCannotBeWrittenAtAll) {
+  for (const std::string& path : {own_.path(), own_.file("none/x")}) {
+    const Finished refused = eval(set(), {"--out", path});
+    EXPECT_EQ(refused.exit_code, 1) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(path + "] cannot be opened for writing: "));
+  }
   const Finished finished = eval(set(), {"--out", "/dev/full"});
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.err, HasSubstr("/dev/full"));

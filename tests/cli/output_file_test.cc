@@ -60,8 +60,12 @@ TEST_F(OutputFiles, NothingIsMadeByChecking) {
 }
 
 TEST_F(OutputFiles, FoldersAndMissingFoldersAreRefused) {
-  expect_refused(ErrorCode::kNotFound, "writing", {{"--heatmap", file("")}}, {});
-  expect_refused(ErrorCode::kNotFound, "writing", {{"--heatmap", file("none/x.png")}}, {});
+  const auto unavailable = [&](const std::string& path, const std::string& reason) {
+    expect_refused(ErrorCode::kUnavailable, "writing: " + reason, {{"--heatmap", path}}, {});
+  };
+  unavailable(file(""), "Is a directory");
+  unavailable(file("none/x.png"), "No such file or directory");
+  unavailable(made("picture.jpg") + "/x.png", "Not a directory");
 }
 
 TEST_F(OutputFiles, StandardOutputOnlyWhereItMayBe) {

@@ -13,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+constexpr int kCannotWrite = 1;
 constexpr int kUsage = 2;
 constexpr int kBadInput = 3;
 
@@ -78,13 +79,40 @@ std::vector<Case> option_cases() {
        {"needle", "--out", "x", "--film", "--format", "jpg"},
        kUsage,
        "mp4"},
+      {"LengthOfAPicture", {"needle", "--out", "x", "--seconds", "9"}, kUsage, "--film"},
+      {"RateOfAPicture", {"needle", "--out", "x", "--fps", "2"}, kUsage, "--film"},
+      {"MomentInAPicture", {"needle", "--out", "x", "--needle-seconds", "2"}, kUsage, "--film"},
+      {"FirstOfOneObject",
+       {"needle", "--out", "/nonexistent/x", "--film", "--kinds", "first"},
+       kUsage,
+       "--objects"},
       {"NoFilmLength", {"needle", "--out", "x", "--film", "--seconds", "0"}, kUsage, "[--seconds]"},
-      {"NoStatsFolder", asked({"--stats-json", "/nonexistent/s.json"}), kBadInput, "s.json"},
       {"NoQuestionFile", pico_run({"-f", "/nonexistent/q.txt"}), kBadInput, "q.txt"},
       {"FolderAsQuestion", pico_run({"-f", "/"}), kBadInput, "[/]"},
   };
 }
 INSTANTIATE_TEST_SUITE_P(Options, WrongUse, ::testing::ValuesIn(option_cases()),
+                         [](const auto& tested) { return tested.param.name; });
+
+std::vector<Case> output_cases() {
+  const std::string text = pico_text();
+  const auto asked = [](const char* option, const char* path) {
+    return pico_run({"-p", "hi", "-n", "2", option, path});
+  };
+  const char* missing = "/nonexistent/x] cannot be opened for writing: No such file or directory";
+  const char* folder = "[/] cannot be opened for writing: Is a directory";
+  return {
+      {"NoStatsFolder", asked("--stats-json", "/nonexistent/x"), kCannotWrite, missing},
+      {"StatsInAFolder", asked("--stats-json", "/"), kCannotWrite, folder},
+      {"NoTraceFolder", asked("--trace-json", "/nonexistent/x"), kCannotWrite, missing},
+      {"TraceInAFolder", asked("--trace-json", "/"), kCannotWrite, folder},
+      {"BenchInAFolder", {"bench", "-m", text, "--out", "/"}, kCannotWrite, folder},
+      {"NoBenchFolder", {"bench", "-m", text, "--out", "/nonexistent/x"}, kCannotWrite, missing},
+      {"ReportInAFolder", {"report", "--out", "/", text}, kCannotWrite, folder},
+      {"NoReportFolder", {"report", "--out", "/nonexistent/x", text}, kCannotWrite, missing},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Outputs, WrongUse, ::testing::ValuesIn(output_cases()),
                          [](const auto& tested) { return tested.param.name; });
 
 std::vector<Case> model_cases() {
@@ -120,6 +148,14 @@ TEST(Streams, AFullDiscIsAnError) {
   const std::string command = std::string(PLATEAU_PROGRAM) + " run -q -t 1 -m '" + pico_text() +
                               "' -p hi -n 2 >/dev/full 2>/dev/null";
   EXPECT_NE(system(command.c_str()), 0);
+}
+
+TEST(Outputs, AFullDiscIsNamed) {
+  for (const char* option : {"--trace-json", "--stats-json"}) {
+    const Finished finished = plateau(pico_run({"-p", "hi", "-n", "2", option, "/dev/full"}));
+    EXPECT_EQ(finished.exit_code, kCannotWrite);
+    EXPECT_THAT(finished.err, HasSubstr("[/dev/full] cannot be written: No space left on device"));
+  }
 }
 
 // A named pipe without a writer: what reads texts and results must not wait for one.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -171,6 +172,62 @@ TEST(NeedleSet, OfFilms) {
   const auto scene = lines_of(dir.file("set/scenes.jsonl")).at(1);
   EXPECT_EQ(scene.at("video"), "needle-0001.mkv");
   EXPECT_TRUE(scene.at("drawings").at(0).contains("start_s"));
+}
+
+TEST(NeedleSet, SaysWhichQuestionsAreFewer) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("set"));
+  EXPECT_EQ(shortfall_text(write_needle_set(options, {})), "");
+  options.n_pictures = 2;
+  options.scene.width = options.scene.height = 112;
+  options.scene.n_objects = 1;
+  options.film = FilmOptions{.seconds = 9};
+  options.kinds = parse_question_kinds("number,first");
+  options.questions_per_picture = 3;  // number, first, number: of one object
+  const NeedleSet set = write_needle_set(options, {});
+  EXPECT_EQ(set.n_questions, 2);
+  EXPECT_EQ(set.n_fewer,
+            (std::map<QuestionKind, int>{{QuestionKind::kNumber, 2}, {QuestionKind::kFirst, 2}}));
+  EXPECT_EQ(shortfall_text(set),
+            "4 questions fewer than asked for: 2 of kind number (one per object with a name of its "
+            "own), 2 of kind first (two per pair of objects)");
+}
+
+TEST(NeedleSet, ASetWithoutQuestionsIsAnError) {
+  const TempDir dir;
+  NeedleSetOptions options = small_set(dir.file("set"));
+  options.scene.width = options.scene.height = 112;
+  options.scene.n_objects = 1;
+  options.film = FilmOptions{.seconds = 30};
+  options.kinds = {QuestionKind::kFirst};
+  const auto code = [&] { return code_of([&] { write_needle_set(options, {}); }); };
+  EXPECT_EQ(code(), ErrorCode::kInvalidArgument);
+  options.kinds = {QuestionKind::kWhen};
+  options.film->seconds = 3;
+  options.film->needle_s = 1.5;
+  EXPECT_EQ(code(), ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(dir.file("set")));
+  options.film->needle_s = 1.4;  // one frame
+  options.n_pictures = 1;
+  EXPECT_EQ(write_needle_set(options, {}).n_questions, 1);
+  // Known only when the film is there: a needle of 2 s that fits the thirds of 7 s in some places
+  // lies on a border in these.
+  options.film->seconds = 7;
+  options.film->needle_s = 2;
+  int n_empty = 0;
+  int n_made = 0;
+  for (options.scene.seed = 1; options.scene.seed <= 20; ++options.scene.seed) {
+    try {
+      EXPECT_EQ(write_needle_set(options, {}).n_questions, 1);
+      ++n_made;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_NE(std::string(error.what()).find("two thirds of the film"), std::string::npos);
+      ++n_empty;
+    }
+  }
+  EXPECT_GE(n_empty, 1);
+  EXPECT_GE(n_made, 1);
 }
 
 TEST(NeedleSet, AFilmGoesThroughPhotographs) {

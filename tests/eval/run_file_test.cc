@@ -97,6 +97,33 @@ TEST_F(RunFileTest, SummariesAreDropped) {
   EXPECT_EQ(read_file(path()), to_line(header()) + line("a"));
 }
 
+TEST_F(RunFileTest, ResultsBehindASummaryAreRead) {
+  const std::string summary = "{\"type\":\"summary\"}\n";
+  const std::string results = to_line(header()) + line("a", 0) + summary + line("b") + line("a", 1);
+  write(results + summary + "{\"type\":\"corre");
+  {
+    RunFile file(path(), header());
+    EXPECT_TRUE(file.was_repaired());
+    ASSERT_EQ(file.found().size(), 2U);
+    EXPECT_EQ(file.found()[0].score, 1);
+    EXPECT_EQ(file.found()[1].id, "b");
+    file.append(line("c"));
+  }
+  EXPECT_EQ(read_file(path()), results + line("c"));
+}
+
+TEST_F(RunFileTest, AWrongLineBehindASummaryIsNamed) {
+  for (const std::string wrong :
+       {"garbage\n", "garbage", "{\"type\":\"result\"}\n", "\n", "{\"type\":\"header\"}\n"}) {
+    const std::string text = to_line(header()) + line("a") + "{\"type\":\"summary\"}\n" + wrong;
+    write(text);
+    const Error error = error_of(header());
+    EXPECT_EQ(error.code(), ErrorCode::kCorrupt) << wrong;
+    EXPECT_THAT(error.what(), HasSubstr("results.jsonl:4")) << wrong;
+    EXPECT_EQ(read_file(path()), text);
+  }
+}
+
 TEST_F(RunFileTest, AnotherRunIsRefusedByWhatDiffers) {
   write(to_line(header("generate")) + line("a"));
   const Error error = error_of(header("likelihood"));
@@ -150,7 +177,7 @@ TEST_F(RunFileTest, OneProcessWritesAtATime) {
 }
 
 TEST_F(RunFileTest, AFolderIsNoFile) {
-  EXPECT_EQ(code_of([&] { const RunFile file(dir_.file(""), header()); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code_of([&] { const RunFile file(dir_.file(""), header()); }), ErrorCode::kUnavailable);
   EXPECT_EQ(code_of([&] { const RunFile file("/dev/full", header()); }), ErrorCode::kUnavailable);
 }
 
