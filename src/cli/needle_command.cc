@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/progress_bar.h"
+#include "cli/say.h"
 #include "cli/validators.h"
 #include "eval/needle_set.h"
 
@@ -62,7 +63,7 @@ int needle(const NeedleOptions& options) {
   });
   bar.clear();
   const std::string shortfall = eval::shortfall_text(made);
-  if (!shortfall.empty()) fmt::print(stderr, "plateau: {}\n", shortfall);
+  if (!shortfall.empty()) say("plateau: {}\n", shortfall);
   fmt::print("{}: {}, {}\n", made.jsonl_path, counted(made.n_pictures, noun),
              counted(made.n_questions, "question"));
   return kExitAnswered;
