@@ -273,7 +273,7 @@ const char* question_supply(QuestionKind kind) {
     case QuestionKind::kWhere:
       return "at most two per object, none across the middle";
     case QuestionKind::kWhen:
-      return "one per object, none of one that is there in two thirds of the film";
+      return "one per object that is there within one third of the film";
     case QuestionKind::kFirst:
       return "two per pair of objects";
   }
