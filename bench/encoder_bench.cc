@@ -15,13 +15,13 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <optional>
 
 #include "base/byte_size.h"
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/stopwatch.h"
+#include "cached_file.h"
 #include "media/token_grid.h"
 #include "support/compare.h"
 #include "support/mtmd_oracle.h"
@@ -46,32 +46,22 @@ struct BenchOptions {
   std::string memory = "1GiB";
 };
 
-/// Runs that are compared come from one file, kept for the next call.
-std::string cached(const std::string& name, const std::function<void(const std::string&)>& write) {
-  const auto path = std::filesystem::temp_directory_path() / name;
-  if (!std::filesystem::exists(path)) {
-    write(path.string() + ".part");
-    std::filesystem::rename(path.string() + ".part", path);
-  }
-  return path.string();
-}
-
 std::string vision_path(const BenchOptions& o) {
-  return cached(fmt::format("plateau-qwen25vl-{}-{}.gguf", o.n_layer, o.full_every),
-                [&](const std::string& path) {
-                  test::write_tiny_qwen_vision({.n_embd = 1280,
-                                                .n_layer = o.n_layer,
-                                                .n_head = 16,
-                                                .n_ff = 3420,
-                                                .full_every = o.full_every,
-                                                .projection_dim = 2048},
-                                               path);
-                });
+  return cached_file(fmt::format("plateau-qwen25vl-{}-{}.gguf", o.n_layer, o.full_every),
+                     [&](const std::string& path) {
+                       test::write_tiny_qwen_vision({.n_embd = 1280,
+                                                     .n_layer = o.n_layer,
+                                                     .n_head = 16,
+                                                     .n_ff = 3420,
+                                                     .full_every = o.full_every,
+                                                     .projection_dim = 2048},
+                                                    path);
+                     });
 }
 
 /// llama.cpp's library wants a text model of that width.
 std::string text_path() {
-  return cached("plateau-text-2048.gguf", [](const std::string& path) {
+  return cached_file("plateau-text-2048.gguf", [](const std::string& path) {
     test::write_tiny_text(
         {.n_layer = 1, .n_embd = 2048, .n_head = 16, .n_head_kv = 2, .head_dim = 128}, path);
   });
@@ -141,9 +131,10 @@ void compare(const BenchOptions& o) {
     fmt::print(
         "{{\"tokens\": {}, \"ours_ms\": [{:.0f}], \"mtmd_ms\": [{:.0f}], \"speedup_wall\": {:.2f}, "
         "\"speedup_cpu\": {:.2f}, \"nmse\": {:.2g}, \"ours_peak_mib\": {:.0f}, "
-        "\"ours_planned_mib\": {:.0f}, \"mtmd_peak_mib\": {:.0f}}}\n",
+        "\"ours_held_mib\": {:.0f}, \"ours_planned_mib\": {:.0f}, \"mtmd_peak_mib\": {:.0f}}}\n",
         side / kTokenSize * (side / kTokenSize), fmt::join(ours_ms, ", "), fmt::join(mtmd_ms, ", "),
         median(wall), median(cpu), nmse, static_cast<double>(ours_peak) / (1 << 20),
+        static_cast<double>(encoder.peak_bytes()) / (1 << 20),
         static_cast<double>(plan.bytes) / (1 << 20), static_cast<double>(mtmd_peak) / (1 << 20));
     std::fflush(stdout);
   }

@@ -11,12 +11,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <vector>
 
 #include "base/memory.h"
 #include "base/stopwatch.h"
+#include "cached_file.h"
 #include "plateau/engine.h"
 #include "plateau/error.h"
 #include "plateau/plan.h"
@@ -53,18 +53,8 @@ bool in_child(const std::function<void()>& work) {
   return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
 }
 
-/// Made once and kept for the next call.
-std::string cached(const std::string& name, const std::function<void(const std::string&)>& write) {
-  const auto path = std::filesystem::temp_directory_path() / name;
-  if (!std::filesystem::exists(path)) {
-    write(path.string() + ".part");
-    std::filesystem::rename(path.string() + ".part", path);
-  }
-  return path.string();
-}
-
 std::string text_path() {
-  return cached("plateau-film-text.gguf", [](const std::string& path) {
+  return cached_file("plateau-film-text.gguf", [](const std::string& path) {
     test::write_tiny_text({.arch = "qwen2vl",
                            .n_layer = 1,
                            .n_embd = 2048,
@@ -77,7 +67,7 @@ std::string text_path() {
 }
 
 std::string mmproj_path() {
-  return cached("plateau-film-mmproj.gguf", [](const std::string& path) {
+  return cached_file("plateau-film-mmproj.gguf", [](const std::string& path) {
     test::write_tiny_qwen_vision({.n_embd = 1280,
                                   .n_layer = 2,
                                   .n_head = 16,
@@ -89,7 +79,7 @@ std::string mmproj_path() {
 }
 
 std::string film_path(int64_t seconds) {
-  return cached(fmt::format("plateau-film-{}.mkv", seconds), [&](const std::string& path) {
+  return cached_file(fmt::format("plateau-film-{}.mkv", seconds), [&](const std::string& path) {
     test::write_film(
         path, {.container = "matroska", .width = 160, .height = 120, .tick_den = 1, .gop = 60},
         seconds,

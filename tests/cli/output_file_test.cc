@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class OutputFiles : public ::testing::Test {
  protected:
-  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string file(const std::string& name) const { return folder_.file(name); }
   std::string made(const std::string& name) const {
     std::ofstream(file(name)) << "precious";
     return file(name);

@@ -15,6 +15,7 @@
 #include "media/fixtures.h"
 #include "media/video.h"
 #include "plateau/engine.h"
+#include "support/expect_error.h"
 #include "support/film_writer.h"
 #include "support/synth.h"
 #include "vision/encode_plan.h"
@@ -81,17 +82,6 @@ class Film : public testing::Test {
     request.max_new_tokens = 4;
     request.continuations = {"4"};
     return request;
-  }
-
-  static void expect_error(const std::function<void()>& call, ErrorCode code,
-                           const std::string& part) {
-    try {
-      call();
-      ADD_FAILURE() << "nothing was thrown; expected " << part;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_THAT(error.what(), HasSubstr(part));
-    }
   }
 
   media::testing::TempDir dir_;
@@ -256,7 +246,7 @@ TEST_F(Film, CapsLowerTheSizeOrTheNumberOfFramesAndSaySo) {
   EXPECT_EQ(fewer.visual_tokens, 16);
   EXPECT_THAT(fewer.notes, Contains(HasSubstr("more than 4")));
   expect_error([&] { usage_of(internvl, {.max_tokens = 3}); }, ErrorCode::kInvalidArgument,
-               "--max-video-tokens");
+               {"--max-video-tokens"});
 }
 
 TEST_F(Film, PicturesAndFilmsKeepTheirOrder) {
@@ -326,7 +316,7 @@ TEST_F(Film, IsCancelledWithin) {
     request.kv.block_unit = BlockUnit::kFrame;
     callbacks.on_progress = [&](const Progress& progress) { n_units = progress.tiles_done; };
     callbacks.should_cancel = [&] { return n_units >= 6; };
-    expect_error([&] { engine.run(request, callbacks); }, ErrorCode::kCancelled, "");
+    expect_error([&] { engine.run(request, callbacks); }, ErrorCode::kCancelled, {""});
     EXPECT_LT(n_units, 20);
     n_units = 0;
     EXPECT_EQ(engine.run(ask({VideoPart{film(2)}})).usage.images.size(), 1U);
@@ -410,26 +400,26 @@ TEST_F(Film, BadOnesAreRefused) {
     engine.run(request);
   };
   using enum ErrorCode;
-  expect_error([&] { run({dir_.file("none.mp4")}); }, kNotFound, "none.mp4");
-  expect_error([&] { run({dir_.write("text.mp4", "no film")}); }, kUnsupported, "text.mp4");
-  expect_error([&] { run({dir_.write("list.txt", "none.png\n"), true}); }, kNotFound, "none.png");
+  expect_error([&] { run({dir_.file("none.mp4")}); }, kNotFound, {"none.mp4"});
+  expect_error([&] { run({dir_.write("text.mp4", "no film")}); }, kUnsupported, {"text.mp4"});
+  expect_error([&] { run({dir_.write("list.txt", "none.png\n"), true}); }, kNotFound, {"none.png"});
   const std::string path = film(3);
-  expect_error([&] { run({path}, {.fps = 0}); }, kInvalidArgument, "--fps");
-  expect_error([&] { run({path}, {.fps = std::nan("")}); }, kInvalidArgument, "--fps");
-  expect_error([&] { run({path}, {.max_frames = -1}); }, kInvalidArgument, "--max-frames");
-  expect_error([&] { run({path}, {.max_tokens = -1}); }, kInvalidArgument, "--max-video-tokens");
-  expect_error([&] { run({path}, {.start_s = -1}); }, kInvalidArgument, "--video-start");
-  expect_error([&] { run({path}, {.start_s = 2, .end_s = 1}); }, kInvalidArgument, "--video-end");
-  expect_error([&] { run({path}, {.start_s = 9}); }, kInvalidArgument, "within the film");
+  expect_error([&] { run({path}, {.fps = 0}); }, kInvalidArgument, {"--fps"});
+  expect_error([&] { run({path}, {.fps = std::nan("")}); }, kInvalidArgument, {"--fps"});
+  expect_error([&] { run({path}, {.max_frames = -1}); }, kInvalidArgument, {"--max-frames"});
+  expect_error([&] { run({path}, {.max_tokens = -1}); }, kInvalidArgument, {"--max-video-tokens"});
+  expect_error([&] { run({path}, {.start_s = -1}); }, kInvalidArgument, {"--video-start"});
+  expect_error([&] { run({path}, {.start_s = 2, .end_s = 1}); }, kInvalidArgument, {"--video-end"});
+  expect_error([&] { run({path}, {.start_s = 9}); }, kInvalidArgument, {"within the film"});
   Request region = ask({VideoPart{path}});
   region.regions = {{.width = 9, .height = 9, .start_s = 2, .end_s = 2}};
-  expect_error([&] { engine.run(region); }, kInvalidArgument, "ends after it starts");
+  expect_error([&] { engine.run(region); }, kInvalidArgument, {"ends after it starts"});
   region.regions = {{.x = 84, .width = 9, .height = 9}};
-  expect_error([&] { engine.run(region); }, kInvalidArgument, "84x56");
+  expect_error([&] { engine.run(region); }, kInvalidArgument, {"84x56"});
   EngineOptions blind = options(Family::kInternVl);
   blind.mmproj_path.clear();
   expect_error([&] { Engine::open(blind).run(ask({VideoPart{path}})); }, kInvalidArgument,
-               "--mmproj");
+               {"--mmproj"});
 }
 
 // The layout of ten hours at one frame a second, which is planned before anything is decoded.

@@ -10,6 +10,7 @@
 
 #include "engine/mtmd_harness.h"
 #include "plateau/plan.h"
+#include "support/expect_error.h"
 #include "support/memory_figures.h"
 
 namespace plateau::test {
@@ -17,17 +18,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-void expect_error(const std::function<void()>& call, ErrorCode code,
-                  const std::vector<std::string>& parts) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    for (const std::string& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
-  }
-}
 
 int64_t part_bytes(const Plan& plan, const std::string& name) {
   int64_t total = 0;

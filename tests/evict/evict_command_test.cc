@@ -51,7 +51,7 @@ class EvictCommand : public ::testing::Test {
 
   /// Runs `plateau evict` in the folder of the files.
   Outcome evict(const std::string& arguments) const {
-    const std::string command = "cd '" + dir_.path().string() + "' && '" PLATEAU_BINARY "' evict " +
+    const std::string command = "cd '" + dir_.path() + "' && '" PLATEAU_BINARY "' evict " +
                                 arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};

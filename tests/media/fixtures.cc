@@ -11,19 +11,6 @@
 
 namespace plateau::media::testing {
 
-TempDir::TempDir() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "plateau-test-XXXXXX").string();
-  path_ = ::mkdtemp(pattern.data());
-}
-
-TempDir::~TempDir() { std::filesystem::remove_all(path_); }
-
-std::string TempDir::write(const std::string& name, std::string_view bytes) const {
-  const std::string path = file(name);
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

@@ -9,25 +9,11 @@
 
 #include "media/image.h"
 #include "plateau/error.h"
+#include "support/temp_dir.h"
 
 namespace plateau::media::testing {
 
-/// A directory that is removed with everything in it.
-class TempDir {
- public:
-  TempDir();
-  ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file and returns its path.
-  std::string write(const std::string& name, std::string_view bytes) const;
-
- private:
-  std::string path_;
-};
+using test::TempDir;
 
 std::string read_file(const std::string& path);
 

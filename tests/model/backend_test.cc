@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "expect_error.h"
 #include "gguf.h"
 #include "model/log_capture.h"
+#include "support/expect_error.h"
 
 namespace plateau::model {
 namespace {

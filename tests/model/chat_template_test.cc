@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "expect_error.h"
+#include "support/expect_error.h"
 #include "support/synth.h"
 
 namespace plateau::model {

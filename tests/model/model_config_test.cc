@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "expect_error.h"
+#include "support/expect_error.h"
 #include "support/synth.h"
 #include "support/temp_dir.h"
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "expect_error.h"
 #include "model/vision_config.h"
+#include "support/expect_error.h"
 #include "support/synth.h"
 #include "support/temp_dir.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "expect_error.h"
 #include "plateau/engine.h"
+#include "support/expect_error.h"
 #include "support/synth.h"
 #include "support/temp_dir.h"
 

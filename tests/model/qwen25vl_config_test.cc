@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "expect_error.h"
 #include "model/vision_config.h"
+#include "support/expect_error.h"
 #include "support/synth.h"
 #include "support/temp_dir.h"
 

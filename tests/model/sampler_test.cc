@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "expect_error.h"
+#include "support/expect_error.h"
 
 namespace plateau::model {
 namespace {

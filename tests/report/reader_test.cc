@@ -6,8 +6,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "model/expect_error.h"
 #include "report/report_lines.h"
+#include "support/expect_error.h"
 
 namespace plateau::report {
 namespace {
@@ -106,8 +106,7 @@ TEST(ReadRecords, AnEmptyFileAndAFolder) {
   const test::TempDir dir;
   const std::string path = write_lines(dir, "r.jsonl", {});
   test::expect_error([&] { (void)read_records({path}); }, ErrorCode::kCorrupt, {path, "empty"});
-  test::expect_error([&] { (void)read_records({dir.path().string()}); }, ErrorCode::kCorrupt,
-                     {dir.path().string()});
+  test::expect_error([&] { (void)read_records({dir.path()}); }, ErrorCode::kCorrupt, {dir.path()});
 }
 
 TEST(ReadRecords, AFileWithoutAResult) {

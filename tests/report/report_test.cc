@@ -5,11 +5,11 @@
 
 #include <fstream>
 
-#include "model/expect_error.h"
 #include "report/assets.h"
 #include "report/html.h"
 #include "report/picture.h"
 #include "report/report_lines.h"
+#include "support/expect_error.h"
 
 namespace plateau::report {
 namespace {

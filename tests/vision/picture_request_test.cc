@@ -11,6 +11,7 @@
 #include "media/fixtures.h"
 #include "plateau/engine.h"
 #include "plateau/plan.h"
+#include "support/expect_error.h"
 #include "support/memory_figures.h"
 #include "support/synth.h"
 #include "support/temp_dir.h"
@@ -56,17 +57,6 @@ class PictureRequest : public testing::Test {
     for (const std::string& path : pictures) message.content.emplace_back(ImagePart{path});
     message.content.emplace_back(TextPart{"What is on the moon?"});
     return engine.run(request);
-  }
-
-  void expect_error(const std::function<void()>& call, ErrorCode code,
-                    const std::vector<std::string>& parts) {
-    try {
-      call();
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      for (const std::string& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
-    }
   }
 
   TempDir dir_;
