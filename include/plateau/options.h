@@ -80,7 +80,7 @@ struct KvOptions {
   bool bulk = true;     // run what fits the budget in large blocks first
   // Performance.
   BlockUnit block_unit = BlockUnit::kTokens;  // otherwise: one tile, one row of its tokens, or one
-                                              // whole picture per block
+                                              // picture or film's slice per block
   int block = 0;  // b: tokens per prefill block; 0: as many whole tiles as fit 1024 tokens
 };
 

@@ -7,6 +7,31 @@
 namespace plateau::engine {
 namespace {
 
+bool is_opening(const Piece& piece) { return piece.kind != PieceKind::kVisual && piece.binds_next; }
+
+bool is_closing(const Piece& piece) {
+  return (piece.kind == PieceKind::kMarker || piece.kind == PieceKind::kLabel) && !piece.binds_next;
+}
+
+bool same_frame(const Piece& a, const Piece& b) {
+  return a.kind == PieceKind::kVisual && b.kind == PieceKind::kVisual && a.medium == b.medium &&
+         a.layout.t == b.layout.t;
+}
+
+/// Tokens of the frame that begins with piece i, with what opens and closes it where i opens it; 0
+/// where no frame begins there.
+int64_t frame_tokens(const PromptPlan::Pieces& pieces, size_t i) {
+  int64_t n = 0;
+  size_t j = i;
+  for (; j < pieces.size() && is_opening(pieces[j]); ++j) n += pieces[j].n_tokens();
+  if (j == pieces.size() || pieces[j].kind != PieceKind::kVisual) return 0;
+  const Piece first = pieces[j];
+  if (j > 0 && same_frame(pieces[j - 1], first)) return 0;
+  for (; j < pieces.size() && same_frame(first, pieces[j]); ++j) n += pieces[j].n_tokens();
+  const bool is_closed = is_opening(pieces[i]) && j < pieces.size() && is_closing(pieces[j]);
+  return is_closed ? n + pieces[j].n_tokens() : n;
+}
+
 class Packer {
  public:
   Packer(const PromptPlan& prompt, const BlockOptions& options)
@@ -15,8 +40,9 @@ class Packer {
   std::vector<BlockPlan> pack() {
     for (size_t i = 0; i < pieces_.size(); ++i) {
       const Piece piece = pieces_[i];
+      if (options_.whole_frames) keep_whole(frame_tokens(pieces_, i));
       if (piece.kind == PieceKind::kVisual) {
-        add_visual(piece, i);
+        add_visual(piece);
       } else {
         add_text(piece);
       }
@@ -44,32 +70,14 @@ class Packer {
     }
   }
 
-  static bool same_frame(const Piece& a, const Piece& b) {
-    return a.kind == PieceKind::kVisual && b.kind == PieceKind::kVisual && a.medium == b.medium &&
-           a.layout.t == b.layout.t;
+  /// Where what comes next fits a block, but not this one, it starts the next one.
+  void keep_whole(int64_t n) {
+    if (n > room() && n <= options_.n_block) close_before_unit(static_cast<int>(n));
   }
 
-  /// Tokens of the frame whose first unit is piece i; 0 where another one is.
-  int64_t frame_tokens(const Piece& piece, size_t i) const {
-    if (i > 0 && same_frame(pieces_[i - 1], piece)) return 0;
-    int64_t n = piece.n_tokens();
-    for (size_t j = i + 1; j < pieces_.size(); ++j) {
-      const Piece next = pieces_[j];
-      if (!same_frame(piece, next)) break;
-      n += next.n_tokens();
-    }
-    return n;
-  }
-
-  void add_visual(const Piece& piece, size_t i) {
+  void add_visual(const Piece& piece) {
     const int n = piece.n_tokens();
-    if (options_.whole_frames) {
-      const int64_t n_frame = frame_tokens(piece, i);
-      if (n_frame > room() && n_frame <= options_.n_block) {
-        close_before_unit(static_cast<int>(n_frame));
-      }
-    }
-    if (n > room() && n <= options_.n_block) close_before_unit(n);
+    keep_whole(n);
     if (n <= room()) {
       append(n);
       return;
@@ -120,6 +128,13 @@ class Packer {
 };
 
 }  // namespace
+
+int64_t largest_frame(const PromptPlan& prompt) {
+  const PromptPlan::Pieces pieces = prompt.pieces();
+  int64_t largest = 1;
+  for (size_t i = 0; i < pieces.size(); ++i) largest = std::max(largest, frame_tokens(pieces, i));
+  return largest;
+}
 
 std::vector<BlockPlan> plan_blocks(const PromptPlan& prompt, const BlockOptions& options) {
   PLATEAU_CHECK(options.n_block >= 1);

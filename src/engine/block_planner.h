@@ -29,14 +29,17 @@ struct PieceSlice {
 /// What a block is made of, in order.
 std::vector<PieceSlice> slices_of(const PromptPlan& prompt, const BlockPlan& block);
 
+/// Tokens of the largest frame: a picture, or one slice of a film, with the markers or labels that
+/// open and close it. 1 where there is none.
+int64_t largest_frame(const PromptPlan& prompt);
+
 struct BlockOptions {
   int n_block = 1024;  // b: the largest block, in tokens
   /// The bulk stage: while blocks still fit `budget`, they may be as large as n_bulk. 0: no bulk
   /// stage.
   int n_bulk = 0;
   int64_t budget = 0;
-  /// A picture, or a film's slice, that fits a block starts a new one rather than be cut between
-  /// its units.
+  /// A frame that fits a block starts a new one rather than be cut.
   bool whole_frames = false;
 };
 
@@ -44,7 +47,8 @@ struct BlockOptions {
 ///  1. No block is larger than n_block tokens; in the bulk stage, than what is left of the budget
 ///  or
 ///     n_bulk, where that is more.
-///  2. With whole_frames, a frame is not cut where it fits one block.
+///  2. With whole_frames, a frame is not cut where it fits one block; what opens and closes it goes
+///     with it where that fits, too.
 ///  3. A visual unit is never cut when it fits one block; when it does not, it is cut at its grid
 ///     rows; a grid row that does not fit is cut anywhere.
 ///  4. A piece that binds the next one starts a new block with it rather than end one alone.

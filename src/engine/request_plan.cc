@@ -86,21 +86,10 @@ void refuse_pictures_without_encoder(const Request& request) {
 int block_size(const KvOptions& options, const PromptPlan& prompt) {
   int unit = 1;
   int grid_row = 1;
-  int64_t largest_frame = 1;  // a picture, or one slice of a film
-  int64_t frame_tokens = 0;
-  std::pair<int, int> last_frame(-1, -1);
   for (const Piece& piece : prompt.pieces()) {
-    if (piece.kind != PieceKind::kVisual) {
-      frame_tokens = 0;
-      continue;
-    }
+    if (piece.kind != PieceKind::kVisual) continue;
     unit = std::max(unit, piece.n_tokens());
     grid_row = std::max(grid_row, piece.layout.n_grid_cols);
-    const std::pair frame(piece.medium, piece.layout.t);
-    if (frame != last_frame) frame_tokens = 0;
-    last_frame = frame;
-    frame_tokens += piece.n_tokens();
-    largest_frame = std::max(largest_frame, frame_tokens);
   }
   switch (options.block_unit) {
     case BlockUnit::kTile:
@@ -108,7 +97,7 @@ int block_size(const KvOptions& options, const PromptPlan& prompt) {
     case BlockUnit::kRow:
       return grid_row;
     case BlockUnit::kFrame:
-      return static_cast<int>(std::min<int64_t>(kMaxBlock, largest_frame));
+      return static_cast<int>(std::min<int64_t>(kMaxBlock, largest_frame(prompt)));
     case BlockUnit::kTokens:
       break;
   }

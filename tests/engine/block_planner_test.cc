@@ -114,6 +114,24 @@ TEST(BlockPlanner, FramesAreNotCutWhereTheyFit) {
               ElementsAre(5, 5, 2, 4, 4, 4));
 }
 
+TEST(BlockPlanner, AFrameTakesWhatFramesItAlong) {
+  PromptPlan plan;
+  plan.add_text(tokens(5));
+  plan.begin_medium();
+  plan.add_labelled_slices({{.n_grid_rows = 2, .n_grid_cols = 2}},
+                           {.tokens = tokens(3 + 3 + 4), .ends = {3, 6, 10}, .close = 7});
+  plan.add_text(tokens(3));
+  EXPECT_EQ(largest_frame(plan), 4 + 4 + 1);
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 9, .whole_frames = true})),
+              ElementsAre(5, 8, 8, 9, 3));
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 12, .whole_frames = true})),
+              ElementsAre(5, 8, 8, 12));
+  // A label is cut for nothing but the lack of room.
+  EXPECT_THAT(sizes(plan_blocks(plan, {.n_block = 8, .whole_frames = true})),
+              ElementsAre(5, 8, 8, 8, 4));
+  EXPECT_EQ(largest_frame(PromptPlan()), 1);
+}
+
 TEST(BlockPlanner, TheBulkStageUsesWhatFitsTheBudget) {
   PromptPlan plan;
   plan.add_text(tokens(4));
