@@ -14,7 +14,7 @@ namespace {
 
 // Strips are asked for at this size: large enough that the cost of a call disappears, small beside
 // the buffers of the decoder. A multiple of 16 rows suits the JPEG decoder's own strips.
-constexpr int kStripBytes = 1 << 20;
+constexpr int kStripBytes = 1 << 18;
 constexpr int kStripRows = 16;
 constexpr int kMaxStripRows = 256;
 
