@@ -4,7 +4,18 @@
 
 #include <map>
 
+#include "report/bulk_pairs.h"
+
 namespace plateau::report {
+namespace {
+
+void add_seconds(Series& series, const Spread& ms) {
+  series.y.push_back(ms.median / 1000);
+  series.low.push_back(ms.min / 1000);
+  series.high.push_back(ms.max / 1000);
+}
+
+}  // namespace
 
 Section block_section(const std::vector<Subject>& subjects) {
   Section section = {"block",
@@ -35,9 +46,7 @@ Section block_section(const std::vector<Subject>& subjects) {
       for (const auto& [block, r] : by_block) {
         subject.records.push_back(r);
         seconds_series.x.push_back(block);
-        seconds_series.y.push_back(r->ttft_ms.median / 1000);
-        seconds_series.low.push_back(r->ttft_ms.min / 1000);
-        seconds_series.high.push_back(r->ttft_ms.max / 1000);
+        add_seconds(seconds_series, r->ttft_ms);
         if (!r->isolated) continue;
         memory_series.x.push_back(block);
         memory_series.y.push_back(to_mib(r->peak_anon_bytes));
@@ -63,37 +72,15 @@ Section bulk_section(const std::vector<Subject>& subjects) {
                      "the same size from the start.",
                      {}};
   for (const Subject& all : subjects) {
-    std::map<std::string, std::pair<const BenchRecord*, const BenchRecord*>> pairs;
-    for (const BenchRecord* r : all.records) {
-      if (!r->budget) continue;
-      const std::string name = fmt::format("{}\n{} tokens{}", without_block(*r), r->visual_tokens,
-                                           r->block == "0" ? "" : ", block " + r->block);
-      (r->bulk ? pairs[name].first : pairs[name].second) = r;
-    }
-    Subject subject = {all.title, {}};
-    Series bulk;
-    bulk.name = "bulk, then blocks";
-    Series blocks;
-    blocks.name = "blocks only";
-    const auto add = [&](Series& series, const std::string& name, const BenchRecord& r) {
-      subject.records.push_back(&r);
-      series.labels.push_back(name);
-      series.y.push_back(r.ttft_ms.median / 1000);
-      series.low.push_back(r.ttft_ms.min / 1000);
-      series.high.push_back(r.ttft_ms.max / 1000);
-    };
-    for (const auto& [name, pair] : pairs) {
-      if (pair.first == nullptr || pair.second == nullptr) continue;
-      add(bulk, name, *pair.first);
-      add(blocks, name, *pair.second);
-    }
-    Plot plot = {.mark = Mark::kBars,
-                 .x = {.title = "", .log = false},
-                 .y = {.title = "time to first token, s", .log = false},
-                 .series = {}};
-    if (!bulk.y.empty()) plot.series = {bulk, blocks};
+    const auto pairs = bulk_pairs(all.records, [](const BenchRecord& r) {
+      return fmt::format("{}\n{} tokens{}", without_block(r), r.visual_tokens,
+                         r.block == "0" ? "" : ", block " + r.block);
+    });
+    const Subject subject = {all.title, records_of(pairs)};
     add_figure(
-        section, subject, std::move(plot),
+        section, subject,
+        bulk_bars(pairs, "time to first token, s",
+                  [](Series& series, const BenchRecord& r) { add_seconds(series, r.ttft_ms); }),
         table_of(subject.records,
                  {{"TTFT, s", [](const BenchRecord& r) { return seconds(r.ttft_ms); }},
                   {"peak, MiB", [](const BenchRecord& r) { return mib(r.peak_anon_bytes); }}}));

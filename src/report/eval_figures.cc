@@ -8,6 +8,7 @@
 
 #include "base/plural.h"
 #include "base/statistics.h"
+#include "report/bulk_pairs.h"
 
 namespace plateau::report {
 namespace {
@@ -44,12 +45,16 @@ std::vector<Subject> subjects_of(const Records& records) {
   return subjects;
 }
 
-void add_accuracy(Series& series, double x, const EvalSetting& s) {
-  series.x.push_back(x);
+void add_height(Series& series, const EvalSetting& s) {
   series.y.push_back(s.accuracy);
   series.low.push_back(std::max(0.0, s.accuracy - s.standard_error));
   series.high.push_back(std::min(1.0, s.accuracy + s.standard_error));
+}
+
+void add_accuracy(Series& series, double x, const EvalSetting& s) {
+  series.x.push_back(x);
   series.labels.push_back(s.name);
+  add_height(series, s);
 }
 
 void sort_by_x(std::vector<Series>& all) {
@@ -243,35 +248,12 @@ Section bulk_section(const std::vector<Subject>& subjects) {
                      "size from the start.",
                      {}};
   for (const Subject& subject : subjects) {
-    std::map<std::string, std::pair<const EvalSetting*, const EvalSetting*>> pairs;
-    for (const EvalSetting* s : subject.settings) {
-      if (!s->budget) continue;
-      const std::string name = fmt::format("{}, {} tokens{}{}", s->policy, *s->budget,
-                                           is_default_block(*s) ? "" : ", block " + s->block,
-                                           s->strict ? ", strict" : "");
-      (s->bulk ? pairs[name].first : pairs[name].second) = s;
-    }
-    Series bulk;
-    bulk.name = "bulk, then blocks";
-    Series blocks;
-    blocks.name = "blocks only";
-    Settings shown;
-    const auto add = [&](Series& series, const std::string& name, const EvalSetting& s) {
-      shown.push_back(&s);
-      add_accuracy(series, 0, s);
-      series.labels.back() = name;
-    };
-    for (const auto& [name, pair] : pairs) {
-      if (pair.first == nullptr || pair.second == nullptr) continue;
-      add(bulk, name, *pair.first);
-      add(blocks, name, *pair.second);
-    }
-    Plot plot = {.mark = Mark::kBars,
-                 .x = {.title = "", .log = false},
-                 .y = {.title = "accuracy", .log = false},
-                 .series = {}};
-    if (!shown.empty()) plot.series = {bulk, blocks};
-    add_figure(section, subject.title, std::move(plot), shown);
+    const auto pairs = bulk_pairs(subject.settings, [](const EvalSetting& s) {
+      return fmt::format("{}, {} tokens{}{}", s.policy, *s.budget,
+                         is_default_block(s) ? "" : ", block " + s.block,
+                         s.strict ? ", strict" : "");
+    });
+    add_figure(section, subject.title, bulk_bars(pairs, "accuracy", add_height), records_of(pairs));
   }
   return section;
 }
