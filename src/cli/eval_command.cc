@@ -6,14 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/byte_size.h"
 #include "base/check.h"
 #include "base/plural.h"
-#include "base/stopwatch.h"
 #include "cli/commands.h"
+#include "cli/eval_progress.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
@@ -24,6 +23,7 @@
 #include "cli/validators.h"
 #include "engine/loaded_model.h"
 #include "eval/fingerprint.h"
+#include "eval/pending.h"
 #include "eval/readers/json_record.h"
 #include "eval/run_file.h"
 #include "eval/run_summary.h"
@@ -36,8 +36,6 @@ namespace plateau::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kSecondsBetweenLines = 30;  // of progress where there is no terminal
 
 struct EvalOptions {
   eval::DatasetOptions set;
@@ -150,94 +148,6 @@ eval::RunFile::Check record_check(const eval::Dataset& set) {
   };
 }
 
-/// Questions about the same pictures, one after another, with the settings that each still needs.
-struct PendingQuestion {
-  size_t question = 0;
-  std::vector<eval::Setting> settings;
-};
-using PendingGroup = std::vector<PendingQuestion>;
-
-bool same_media(const eval::SetQuestion& a, const eval::SetQuestion& b) {
-  return std::equal(a.media.begin(), a.media.end(), b.media.begin(), b.media.end(),
-                    [](const auto& x, const auto& y) { return x.path == y.path; });
-}
-
-std::vector<PendingGroup> pending_groups(const std::vector<eval::SetQuestion>& questions,
-                                         const std::vector<eval::Setting>& settings,
-                                         const std::vector<eval::ResultRecord>& done) {
-  std::set<std::pair<std::string, std::string>> finished;
-  for (const eval::ResultRecord& record : done) {
-    // What failed is tried again: the picture may be there now.
-    if (!record.is_error) finished.emplace(record.id, record.setting.name());
-  }
-  std::vector<PendingGroup> groups;
-  for (size_t i = 0; i < questions.size(); ++i) {
-    PendingQuestion pending = {.question = i, .settings = {}};
-    for (const eval::Setting& setting : settings) {
-      if (!finished.contains({questions[i].id, setting.name()})) {
-        pending.settings.push_back(setting);
-      }
-    }
-    if (pending.settings.empty()) continue;
-    if (groups.empty() || !same_media(questions[groups.back().back().question], questions[i])) {
-      groups.emplace_back();
-    }
-    groups.back().push_back(std::move(pending));
-  }
-  return groups;
-}
-
-size_t count_pairs(const std::vector<PendingGroup>& groups) {
-  size_t n = 0;
-  for (const PendingGroup& group : groups) {
-    for (const PendingQuestion& pending : group) n += pending.settings.size();
-  }
-  return n;
-}
-
-std::string duration(double seconds) {
-  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
-/// How far it is: a bar on a terminal, a line now and then elsewhere.
-class EvalProgress {
- public:
-  EvalProgress(size_t n_pairs, bool quiet) : n_pairs_(n_pairs), quiet_(quiet) {}
-
-  void add(const eval::ResultRecord& record) {
-    ++n_done_;
-    n_right_ += record.right ? 1 : 0;
-    if (record.is_error) {
-      bar_.clear();
-      say("plateau: {} under {}: {}\n", record.id, record.setting.name(), record.error_message);
-    }
-    if (quiet_) return;
-    const double elapsed = watch_.ms() / 1000;
-    const std::string label = fmt::format(
-        "{}/{} answers, {:.0f} % right, {} left", n_done_, n_pairs_,
-        100.0 * static_cast<double>(n_right_) / static_cast<double>(n_done_),
-        duration(elapsed / static_cast<double>(n_done_) * static_cast<double>(n_pairs_ - n_done_)));
-    if (bar_.is_terminal()) {
-      bar_.draw(static_cast<double>(n_done_) / static_cast<double>(n_pairs_), label);
-    } else if (since_line_.ms() > kSecondsBetweenLines * 1000) {
-      say("plateau: {}\n", label);
-      since_line_ = Stopwatch();
-    }
-  }
-  void clear() { bar_.clear(); }
-
- private:
-  size_t n_pairs_;
-  bool quiet_;
-  size_t n_done_ = 0;
-  size_t n_right_ = 0;
-  Stopwatch watch_;
-  Stopwatch since_line_;
-  ProgressBar bar_;
-};
-
 EngineOptions make_engine_options(const EvalOptions& o) {
   EngineOptions engine = o.engine;
   if (!o.chat_template_file.empty()) engine.chat_template = read_text_file(o.chat_template_file);
@@ -262,7 +172,7 @@ EngineOptions make_engine_options(const EvalOptions& o) {
 /// Asks all that is pending and hands every record on as soon as it is there.
 void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
                  const std::vector<eval::SetQuestion>& questions,
-                 const std::vector<PendingGroup>& groups,
+                 const std::vector<eval::PendingGroup>& groups,
                  const std::function<void(eval::ResultRecord)>& on_record) {
   ProgressBar bar;
   Engine engine = Engine::open(engine_options, [&](float fraction) {
@@ -270,8 +180,8 @@ void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
     return !interrupted();
   });
   bar.clear();
-  const auto run_group = [&](const PendingGroup& group, const auto& emit) {
-    for (const PendingQuestion& pending : group) {
+  const auto run_group = [&](const eval::PendingGroup& group, const auto& emit) {
+    for (const eval::PendingQuestion& pending : group) {
       for (const eval::Setting& setting : pending.settings) {
         emit(eval::run_question(engine, questions[pending.question], setting, o.runner,
                                 interrupted));
@@ -279,7 +189,7 @@ void run_pending(const EvalOptions& o, const EngineOptions& engine_options,
     }
   };
   if (o.n_jobs == 1) {
-    for (const PendingGroup& group : groups) run_group(group, on_record);
+    for (const eval::PendingGroup& group : groups) run_group(group, on_record);
     return;
   }
   eval::run_in_workers(
@@ -349,8 +259,9 @@ int evaluate(EvalOptions o) {
       say("plateau: {}: an unfinished last line was dropped\n", o.out);
     }
   }
-  const std::vector<PendingGroup> groups = pending_groups(set.questions, settings, records);
-  const size_t n_pending = count_pairs(groups);
+  const std::vector<eval::PendingGroup> groups =
+      eval::pending_groups(set.questions, settings, records);
+  const size_t n_pending = eval::count_pairs(groups);
   if (!o.quiet) {
     const auto number_of = [](size_t n, const char* noun) {
       return counted(static_cast<int64_t>(n), noun);
