@@ -39,40 +39,6 @@ Request request_under(const Setting& setting, const RunnerOptions& options) {
   return request;
 }
 
-Request make_request(const SetQuestion& question, const Setting& setting,
-                     const RunnerOptions& options) {
-  Request request = request_under(setting, options);
-  Message user{"user", {}};
-  for (const PromptPart& part : question.prompt) {
-    if (part.media >= 0) {
-      user.content.push_back(media_part(question.media[static_cast<size_t>(part.media)]));
-    } else {
-      user.content.emplace_back(TextPart{part.text});
-    }
-  }
-  request.messages.push_back(std::move(user));
-  for (const NeedleBox& needle : question.needles) {
-    request.regions.push_back({.image = needle.media,
-                               .x = needle.x,
-                               .y = needle.y,
-                               .width = needle.width,
-                               .height = needle.height,
-                               .start_s = needle.start_s,
-                               .end_s = needle.end_s});
-  }
-  if (options.judge != JudgeKind::kGenerated && question.is_multiple_choice()) {
-    const bool by_text = options.judge == JudgeKind::kOptionText;
-    for (size_t i = 0; i < question.choices.size(); ++i) {
-      const std::string& text = question.choices[i];
-      // An option without text is a picture, which only its letter stands for.
-      const bool use_text = !text.empty() && (by_text || !question.has_letters);
-      request.continuations.push_back(use_text ? text : option_letter(static_cast<int>(i)));
-    }
-    request.max_new_tokens = 1;
-  }
-  return request;
-}
-
 std::string expected_answer(const SetQuestion& question) {
   if (question.is_multiple_choice()) {
     return question.has_letters ? option_letter(question.right_choice)
@@ -151,6 +117,40 @@ void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& op
 }
 
 }  // namespace
+
+Request make_request(const SetQuestion& question, const Setting& setting,
+                     const RunnerOptions& options) {
+  Request request = request_under(setting, options);
+  Message user{"user", {}};
+  for (const PromptPart& part : question.prompt) {
+    if (part.media >= 0) {
+      user.content.push_back(media_part(question.media[static_cast<size_t>(part.media)]));
+    } else {
+      user.content.emplace_back(TextPart{part.text});
+    }
+  }
+  request.messages.push_back(std::move(user));
+  for (const NeedleBox& needle : question.needles) {
+    request.regions.push_back({.image = needle.media,
+                               .x = needle.x,
+                               .y = needle.y,
+                               .width = needle.width,
+                               .height = needle.height,
+                               .start_s = needle.start_s,
+                               .end_s = needle.end_s});
+  }
+  if (options.judge != JudgeKind::kGenerated && question.is_multiple_choice()) {
+    const bool by_text = options.judge == JudgeKind::kOptionText;
+    for (size_t i = 0; i < question.choices.size(); ++i) {
+      const std::string& text = question.choices[i];
+      // An option without text is a picture, which only its letter stands for.
+      const bool use_text = !text.empty() && (by_text || !question.has_letters);
+      request.continuations.push_back(use_text ? text : option_letter(static_cast<int>(i)));
+    }
+    request.max_new_tokens = 1;
+  }
+  return request;
+}
 
 JudgeKind parse_judge(const std::string& name) {
   for (const JudgeKind judge :

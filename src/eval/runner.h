@@ -32,6 +32,10 @@ struct RunnerOptions {
 /// Whether any question could be asked so. Errors: kInvalidArgument naming the option.
 void check_options(const Setting& setting, const RunnerOptions& options);
 
+/// The question as the engine is asked it.
+Request make_request(const SetQuestion& question, const Setting& setting,
+                     const RunnerOptions& options);
+
 /// A missing or damaged picture or film, a budget that this prompt cannot be put into, and whatever
 /// else is wrong with this pair alone makes a record of an error. Throws kCancelled, and what is
 /// wrong with the program or the machine (kInternal, kUnavailable).
