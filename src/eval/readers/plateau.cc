@@ -1,6 +1,11 @@
 // Plateau's own sets (plateau needle, docs/eval.md).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "eval/readers/readers.h"
 
 namespace plateau::eval {
@@ -17,6 +22,8 @@ void add_media(const JsonRecord& record, const RecordContext& context, const cha
     paths.push_back(record.text({one}));
   }
   for (const std::string& path : paths) {
+    if (path.empty())
+      record.fail(record.has(many) ? many : one, "the path of a file", "an empty text");
     question.prompt.push_back({.media = static_cast<int>(question.media.size())});
     question.media.push_back({media_path(context, path), kind});
   }
@@ -64,6 +71,23 @@ void add_needles(const JsonRecord& record, SetQuestion& question) {
   }
 }
 
+/// Options that are told apart by nothing but their texts.
+void check_texts_differ(const JsonRecord& record, const std::vector<std::string>& choices) {
+  std::set<std::string> seen;
+  for (const std::string& choice : choices) {
+    if (!seen.insert(choice).second) {
+      record.fail("choices", "options that differ", fmt::format("'{}' twice", choice));
+    }
+  }
+}
+
+void check_answers(const JsonRecord& record, const std::vector<std::string>& answers) {
+  if (answers.empty()) record.fail("answer", "at least one text");
+  if (std::find(answers.begin(), answers.end(), "") != answers.end()) {
+    record.fail("answer", "a text", "an empty one");
+  }
+}
+
 }  // namespace
 
 SetQuestion read_plateau(const JsonRecord& record, const RecordContext& context) {
@@ -79,11 +103,13 @@ SetQuestion read_plateau(const JsonRecord& record, const RecordContext& context)
     set_choices(record, "answer", record.texts({"choices"}), question);
     // Asked as it stands: only a question that lists its options can be answered by letter.
     question.has_letters = listed_options(text).size() == question.choices.size();
+    if (!question.has_letters) check_texts_differ(record, question.choices);
   } else if (record.at("answer").is_array()) {
     question.answers = record.texts({"answer"});
-    if (question.answers.empty()) record.fail("answer", "at least one text");
+    check_answers(record, question.answers);
   } else if (const auto answer = record.text_or_number({"answer"})) {
     question.answers.push_back(*answer);
+    check_answers(record, question.answers);
   } else {
     record.fail("answer", "text");
   }
