@@ -9,7 +9,12 @@
   // Plotly reads some markup in its texts; those from files have none. A line feed is a new line.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/\n/g, "<br>");
 
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "star"];
+  const DASHES = ["solid", "dashdot", "longdash"];
+
+  // There are six colours: what shares one differs in symbol and dash.
   const traceOf = (plot, series, index) => {
+    const round = Math.floor(index / 6);
     const roleColour = { full: "--full", llama: "--llama" }[series.role];
     const paint = colour(roleColour || `--c${index % 6}`);
     const isBar = plot.mark === "bars" || plot.mark === "stacked";
@@ -31,9 +36,9 @@
       trace.line = {
         color: paint,
         width: 2.5,
-        dash: series.role === "llama" ? "dash" : series.role === "full" ? "dot" : "solid",
+        dash: { llama: "dash", full: "dot" }[series.role] || DASHES[Math.min(round, 2)],
       };
-      trace.marker.symbol = ["circle", "square", "diamond", "triangle-up", "cross", "star"][index % 6];
+      trace.marker.symbol = SYMBOLS[(index + round) % 6] + (round % 2 ? "-open" : "");
       trace.text = labels;
       trace.hovertemplate = labels.length
         ? "%{text}<br>%{x:.4~g}, %{y:.4~g}<extra></extra>"
