@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/prefill.h"
 #include "engine/request_plan.h"
 #include "eval/dataset.h"
+#include "eval/run_record.h"
 #include "eval/runner.h"
 #include "plateau/error.h"
 #include "support/compare.h"
@@ -119,11 +121,12 @@ int main(int argc, char** argv) {
       };
       n_same += test::argmax(ours) == test::argmax(theirs) ? 1 : 0;
       ++n;
-      fmt::print(
-          "{{\"id\": \"{}\", \"prompt_tokens\": {}, \"ours\": \"{}\", \"llama_cpp\": \"{}\", "
-          "\"nmse\": {:.2g}}}\n",
-          question.id, plan.prompt.n_tokens(), first(ours), first(theirs),
-          test::nmse(ours, theirs));
+      const nlohmann::ordered_json line = {{"id", question.id},
+                                           {"prompt_tokens", plan.prompt.n_tokens()},
+                                           {"ours", first(ours)},
+                                           {"llama_cpp", first(theirs)},
+                                           {"nmse", test::nmse(ours, theirs)}};
+      fmt::print("{}", eval::to_line(line));
       std::fflush(stdout);
     }
     fmt::print("{{\"questions\": {}, \"same_first_token\": {}}}\n", n, n_same);

@@ -20,7 +20,6 @@ std::vector<PendingGroup> pending_groups(const std::vector<SetQuestion>& questio
                                          const std::vector<ResultRecord>& done) {
   std::set<std::pair<std::string, std::string>> finished;
   for (const ResultRecord& record : done) {
-    // What failed is tried again: the picture may be there now.
     if (!record.is_error) finished.emplace(record.id, record.setting.name());
   }
   std::vector<PendingGroup> groups;
