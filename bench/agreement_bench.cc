@@ -1,13 +1,16 @@
-// The questions of a set, full cache, beside llama.cpp: both read the same rows (text as tokens,
-// pictures as our encoder made them), and should begin their answers with the same token. Output:
-// one line of JSON per question, then one with their sum. Families of sequential positions.
+// The questions of a set, full cache, beside llama.cpp: both should begin their answers with the
+// same token. Qwen2.5-VL's pictures are encoded on each side by its own encoder, from the same
+// pixels; a family of tiles, whose tokens libmtmd orders otherwise, gets our encoder's rows on both
+// sides. Output: one line of JSON per question, then one with their sum.
 //
 //   agreement_bench --set DIR -m text.gguf --mmproj mmproj.gguf -t 2
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +21,11 @@
 #include "eval/dataset.h"
 #include "eval/run_record.h"
 #include "eval/runner.h"
+#include "media/pixel_bands.h"
 #include "plateau/error.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
+#include "support/mtmd_oracle.h"
 
 namespace {
 
@@ -56,20 +61,26 @@ std::vector<float> our_logits(engine::RequestPlan& plan, engine::LoadedModel& lo
       .logits;
 }
 
+/// `rows`: of all visual tokens, in prompt order.
 std::vector<float> llamas_logits(const engine::PromptPlan& prompt, std::span<const float> rows,
-                                 test::LlamaOracle& llama) {
+                                 bool has_mrope, test::LlamaOracle& llama) {
   llama.clear();
   const auto width = static_cast<size_t>(llama.n_embd());
   std::vector<float> logits;
-  size_t n_pending = 0;  // visual tokens that were not run yet
+  std::vector<test::LlamaOracle::Position> pending;  // of visual tokens that were not run yet
   const auto run_pending = [&] {
-    if (n_pending > 0) logits = llama.decode_embeddings(rows.first(n_pending * width));
-    rows = rows.subspan(n_pending * width);
-    n_pending = 0;
+    if (pending.empty()) return;
+    const auto next = rows.first(pending.size() * width);
+    logits = has_mrope ? llama.decode_embeddings_at(next, pending) : llama.decode_embeddings(next);
+    rows = rows.subspan(next.size());
+    pending.clear();
   };
   for (const engine::Piece& piece : prompt.pieces()) {
     if (piece.kind == engine::PieceKind::kVisual) {
-      n_pending += static_cast<size_t>(piece.n_tokens());
+      for (int i = 0; i < piece.n_tokens(); ++i) {
+        const kv::Position position = prompt.position(piece, i);
+        pending.push_back({position.t, position.h, position.w});
+      }
       continue;
     }
     run_pending();
@@ -77,6 +88,28 @@ std::vector<float> llamas_logits(const engine::PromptPlan& prompt, std::span<con
   }
   run_pending();
   return logits;
+}
+
+/// The picture as it is used, so that libmtmd has nothing to resize.
+test::RgbPicture picture_of(const engine::PlannedImage& image, const media::ImageLimits& limits) {
+  media::BandReader bands(image.path, image.used_width(), image.used_height(), limits);
+  test::RgbPicture picture = {.width = image.used_width(), .height = image.used_height()};
+  for (int y = 0; y < picture.height; y += engine::kPictureRows) {
+    const auto rows = bands.next(std::min(engine::kPictureRows, picture.height - y));
+    picture.pixels.insert(picture.pixels.end(), rows.begin(), rows.end());
+  }
+  return picture;
+}
+
+std::vector<float> mtmds_rows(const engine::RequestPlan& plan, const media::ImageLimits& limits,
+                              test::MtmdOracle& mtmd) {
+  std::vector<float> rows;
+  for (const engine::PlannedImage& image : plan.images) {
+    for (const std::vector<float>& part : mtmd.encode(picture_of(image, limits))) {
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -97,9 +130,13 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     engine::LoadedModel loaded(options, {});
-    if (loaded.language_model.config().has_mrope()) {
-      throw Error(ErrorCode::kUnsupported,
-                  "[--model] expected a model of sequential positions, got one with M-RoPE");
+    const bool has_mrope = loaded.language_model.config().has_mrope();
+    std::optional<test::MtmdOracle> mtmd;
+    if (has_mrope) {
+      mtmd.emplace(options.model_path, options.mmproj_path,
+                   test::MtmdOracleOptions{.n_threads = loaded.backends.n_threads(),
+                                           .image_min_tokens = 1,
+                                           .image_max_tokens = n_ctx});
     }
     test::LlamaOracle llama(options.model_path,
                             {.n_ctx = n_ctx, .n_threads = loaded.backends.n_threads()});
@@ -115,7 +152,9 @@ int main(int argc, char** argv) {
                                    loaded.encoder_batch());
       RecordedUnits units(visuals);
       const std::vector<float> ours = our_logits(plan, loaded, units);
-      const std::vector<float> theirs = llamas_logits(plan.prompt, units.rows(), llama);
+      const std::vector<float> rows =
+          mtmd ? mtmds_rows(plan, engine::to_limits(request.image), *mtmd) : units.rows();
+      const std::vector<float> theirs = llamas_logits(plan.prompt, rows, has_mrope, llama);
       const auto first = [&](const std::vector<float>& logits) {
         return vocab.piece(static_cast<model::Token>(test::argmax(logits)));
       };

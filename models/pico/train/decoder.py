@@ -1,4 +1,5 @@
-"""The language model of pico-internvl: Qwen3 (RMS norm, QK norm, rotary positions, gated MLP)."""
+"""The language models: Qwen3 (QK norm, rotary positions) of pico-internvl and Qwen2 (biases, M-RoPE) of
+pico-qwen2.5vl; both with RMS norm and a gated MLP."""
 import math
 
 import torch
@@ -8,7 +9,8 @@ import torch.nn.functional as F
 from vocabulary import SIZE_OF_TABLE
 
 N_EMBD, N_LAYER, N_HEAD, N_HEAD_KV, HEAD_DIM, N_FF = 128, 4, 4, 2, 32, 384
-ROPE_BASE, RMS_EPS = 1e5, 1e-6
+ROPE_BASE = 1e8  # half of the rotary pairs turn by less than 1 within 10,000 positions: room to match by content
+RMS_EPS = 1e-6
 
 
 class RmsNorm(nn.Module):
@@ -26,13 +28,16 @@ def rotated(x, cos, sin):
 
 
 class Layer(nn.Module):
-    def __init__(self):
+    def __init__(self, has_qk_norm, has_qkv_bias):
         super().__init__()
         self.attn_norm, self.ffn_norm = RmsNorm(N_EMBD), RmsNorm(N_EMBD)
-        self.attn_q_norm, self.attn_k_norm = RmsNorm(HEAD_DIM), RmsNorm(HEAD_DIM)
-        self.attn_q = nn.Linear(N_EMBD, N_HEAD * HEAD_DIM, False)
-        self.attn_k = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, False)
-        self.attn_v = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, False)
+        if has_qk_norm:
+            self.attn_q_norm, self.attn_k_norm = RmsNorm(HEAD_DIM), RmsNorm(HEAD_DIM)
+        else:
+            self.attn_q_norm = self.attn_k_norm = lambda x: x
+        self.attn_q = nn.Linear(N_EMBD, N_HEAD * HEAD_DIM, has_qkv_bias)
+        self.attn_k = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, has_qkv_bias)
+        self.attn_v = nn.Linear(N_EMBD, N_HEAD_KV * HEAD_DIM, has_qkv_bias)
         self.attn_output = nn.Linear(N_HEAD * HEAD_DIM, N_EMBD, False)
         self.ffn_gate, self.ffn_up = nn.Linear(N_EMBD, N_FF, False), nn.Linear(N_EMBD, N_FF, False)
         self.ffn_down = nn.Linear(N_FF, N_EMBD, False)
@@ -55,24 +60,30 @@ class Layer(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self):
+    """`sections`: rotary pairs per axis of the positions."""
+
+    def __init__(self, sections=(HEAD_DIM // 2,), rope_base=ROPE_BASE, has_qk_norm=True, has_qkv_bias=False):
         super().__init__()
+        self.rope_base = rope_base
+        self.axis = torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
         self.token_embd = nn.Embedding(SIZE_OF_TABLE, N_EMBD)
-        self.layers = nn.ModuleList(Layer() for _ in range(N_LAYER))
+        self.layers = nn.ModuleList(Layer(has_qk_norm, has_qkv_bias) for _ in range(N_LAYER))
         self.output_norm = RmsNorm(N_EMBD)
         self.output = nn.Linear(N_EMBD, SIZE_OF_TABLE, False)
         nn.init.normal_(self.token_embd.weight, std=0.05)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=1 / math.sqrt(module.in_features))
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
         for layer in self.layers:
             layer.attn_output.weight.data *= 0.4
             layer.ffn_down.weight.data *= 0.4
 
     def forward(self, x, positions, first=0):
-        """x [batch, n, N_EMBD], positions [batch, n] -> normed states of the rows from `first` on."""
-        frequency = ROPE_BASE ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
-        angle = positions[:, None, :, None].float() * frequency
+        """x [batch, n, N_EMBD], positions [batch, axes, n] -> normed states of the rows from `first` on."""
+        frequency = self.rope_base ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
+        angle = positions[:, self.axis].transpose(1, 2)[:, None].float() * frequency
         cos, sin = angle.cos(), angle.sin()
         mask = torch.full((x.shape[1], x.shape[1]), -1e9, device=x.device).triu(1)
         for layer in self.layers[:-1]:

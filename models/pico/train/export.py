@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes pico-internvl-text.gguf and pico-internvl-mmproj.gguf from a checkpoint of train_decoder.py.
+"""Writes the two GGUF files of a pair, text and mmproj, from a checkpoint of train_decoder.py.
 
     export.py --checkpoint FILE --out DIR [--class-token-last]
 
@@ -7,34 +7,25 @@
 order of llama.cpp's graph, for comparing the two.
 """
 import argparse
-import pathlib
 
 import torch
 
-import gguf_io
-from decoder import N_EMBD, Decoder
-from tower import Tower
+from family import FAMILIES, export
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", required=True)
-    parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--out", required=True)
     parser.add_argument("--class-token-last", action="store_true")
     options = parser.parse_args()
     state = torch.load(options.checkpoint, map_location="cpu")
-    tower, decoder = Tower(N_EMBD), Decoder()
+    family = FAMILIES[state["family"]]
+    tower, decoder = family.new_tower(), family.new_decoder()
     tower.load_state_dict(state["tower"])
     tower.projector.load_state_dict(state["projector"])
     decoder.load_state_dict(state["decoder"])
-    options.out.mkdir(parents=True, exist_ok=True)
-    written = [options.out / "pico-internvl-text.gguf", options.out / "pico-internvl-mmproj.gguf"]
-    gguf_io.write_decoder(written[0], decoder)
-    gguf_io.write_tower(written[1], tower)
-    if options.class_token_last:
-        written.append(options.out / "pico-internvl-mmproj-class-last.gguf")
-        gguf_io.write_tower(written[-1], tower, class_token_last=True)
-    for path in written:
+    for path in export(family.name, options.out, tower, decoder, options.class_token_last):
         print(f"{path}: {path.stat().st_size} bytes")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training tiles from pictures that `plateau needle` draws.
 
-    make_tiles.py --plateau BIN --out DIR [--pictures N] [--photos DIR] [--seed S]
+    make_tiles.py --plateau BIN --out DIR [--pictures N] [--colored SHARE] [--photos DIR] [--seed S]
 
 Every picture is resized to its grid as the program does it (Pillow's BICUBIC is what the program's
 resampler equals) and cut. Writes into DIR, appending picture by picture, so a run that was cut
@@ -60,9 +60,9 @@ def cut(picture, scene, rng, background_share):
     return np.stack(tiles), list(labels.values()) + [nothing[:4] + [WHAT.index("thumbnail")]]
 
 
-def needle_arguments(rng, photos):
-    """A random setting: objects in all colours most of the time, in their usual ones else."""
-    colors = rng.random() < 0.8
+def needle_arguments(rng, photos, colored):
+    """A random setting: objects in all colours or, fewer to a picture, in their usual ones."""
+    colors = rng.random() < colored
     n_cols, n_rows = (rng.integers(8, 15, 2) if colors else rng.integers(3, 6, 2))
     # Any size that gives this grid: the resize to it stretches each tile a little.
     width, height = (int(rng.integers(int(n * TILE * 0.97), int(n * TILE / 0.98))) for n in (n_cols, n_rows))
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--plateau", required=True)
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--pictures", type=int, default=400)
+    parser.add_argument("--colored", type=float, default=0.8, help="share of pictures with objects in all colours")
     parser.add_argument("--photos", help="folder of photographs")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -98,7 +99,7 @@ def main():
             rng = np.random.default_rng([options.seed, i])
             scratch = tempfile.mkdtemp(prefix="pico-needle-")
             subprocess.run([options.plateau, "needle", "--out", scratch, "--seed", str(options.seed * 1000003 + i),
-                            *needle_arguments(rng, options.photos)], check=True, stdout=subprocess.DEVNULL)
+                            *needle_arguments(rng, options.photos, options.colored)], check=True, stdout=subprocess.DEVNULL)
             scene = json.loads(pathlib.Path(scratch, "scenes.jsonl").read_text())
             tiles, labels = cut(Image.open(pathlib.Path(scratch, scene["image"])), scene, rng, 0.12)
             shutil.rmtree(scratch)

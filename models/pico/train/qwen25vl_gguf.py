@@ -1,6 +1,7 @@
 """Writes pico-qwen2.5vl as two GGUF files: `qwen2vl` and `clip` with a `qwen2.5vl_merger`."""
 import numpy as np
 
+import decoder as D
 import qwen25vl as Q
 from gguf_io import add_tokenizer, finish, gguf_module
 from tower import MEAN, STD
@@ -19,11 +20,11 @@ def write_decoder(path, decoder):
     writer.add_name("plateau-pico-qwen2.5vl")
     writer.add_license("MIT")
     writer.add_context_length(32768)
-    writer.add_embedding_length(Q.N_EMBD)
-    writer.add_block_count(Q.LM_LAYER)
-    writer.add_feed_forward_length(Q.LM_FF)
-    writer.add_head_count(Q.LM_HEAD)
-    writer.add_head_count_kv(Q.LM_HEAD_KV)
+    writer.add_embedding_length(D.N_EMBD)
+    writer.add_block_count(D.N_LAYER)
+    writer.add_feed_forward_length(D.N_FF)
+    writer.add_head_count(D.N_HEAD)
+    writer.add_head_count_kv(D.N_HEAD_KV)
     writer.add_rope_freq_base(Q.ROPE_BASE)
     writer.add_rope_dimension_sections([*Q.SECTIONS, 0])
     writer.add_layer_norm_rms_eps(Q.RMS_EPS)
@@ -49,23 +50,24 @@ def write_tower(path, tower):
     writer.add_string("clip.projector_type", "qwen2.5vl_merger")
     writer.add_bool("clip.use_silu", True)
     for key, value in dict(embedding_length=Q.WIDTH, feed_forward_length=Q.N_FF, block_count=Q.N_LAYER,
-                           projection_dim=Q.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
+                           projection_dim=D.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
                            spatial_merge_size=Q.MERGE, window_size=Q.WINDOW).items():
         writer.add_uint32(f"clip.vision.{key}", value)
     writer.add_uint32("clip.vision.attention.head_count", Q.N_HEAD)
     writer.add_float32("clip.vision.attention.layer_norm_epsilon", Q.RMS_EPS)
     writer.add_array("clip.vision.image_mean", list(MEAN))
     writer.add_array("clip.vision.image_std", list(STD))
-    patch = tower.patch_embd.weight.view(Q.WIDTH, 2, 3, Q.PATCH, Q.PATCH)
-    writer.add_tensor("v.patch_embd.weight", _f16(patch[:, 0]))
-    writer.add_tensor("v.patch_embd.weight.1", _f16(patch[:, 1]))
+    # A still picture is shown twice; of two frames, the tower sees the mean.
+    patch = tower.patch_embd.weight.view(Q.WIDTH, 3, Q.PATCH, Q.PATCH) / 2
+    for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
+        writer.add_tensor(name, _f16(patch))
     for i, block in enumerate(tower.blocks):
         for name, part in block.named_children():
             writer.add_tensor(f"v.blk.{i}.{name}.weight", (_f32 if name.startswith("ln") else _f16)(part.weight))
             if getattr(part, "bias", None) is not None:
                 writer.add_tensor(f"v.blk.{i}.{name}.bias", _f32(part.bias))
     writer.add_tensor("v.post_ln.weight", _f32(tower.post_ln.weight))
-    for number, part in (("0", tower.up), ("2", tower.down)):
+    for number, part in (("0", tower.projector.up), ("2", tower.projector.down)):
         writer.add_tensor(f"mm.{number}.weight", _f16(part.weight))
         writer.add_tensor(f"mm.{number}.bias", _f32(part.bias))
     finish(writer)

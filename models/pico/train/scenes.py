@@ -31,10 +31,10 @@ class Bank:
 
 
 class Scene:
-    """`tiles`: indices in reading order, the thumbnail last; `objects`: (kind, colour, size, number) rows,
-    number -1 for objects without one."""
+    """`tiles`: indices in reading order, the thumbnail last if there is one; `objects`: (kind, colour, size, number)
+    rows, number -1 for objects without one."""
 
-    def __init__(self, bank, n_tiles, rng, colored):
+    def __init__(self, bank, n_tiles, rng, colored, has_thumbnail):
         colored = bool(bank.looks) and (colored or not bank.usual)
         self.rng, self.colored = rng, colored
         looks = bank.looks if colored else bank.usual
@@ -49,7 +49,7 @@ class Scene:
         rest = n_tiles - len(tiles)
         tiles += [int(t) for t in rng.choice(bank.what["background"], rest)]
         self.tiles = [tiles[i] for i in rng.permutation(n_tiles)]
-        if n_tiles > 1:
+        if has_thumbnail and n_tiles > 1:
             self.tiles.append(int(rng.choice(bank.what["thumbnail"])))
         self.table = np.array(self.objects)
 
@@ -155,10 +155,7 @@ class Scene:
         return list(found.values())
 
 
-BEFORE = encode("<|im_start|>user\n<img>")
-
-
-def conversation(questions, after="</img>"):
+def conversation(questions, after):
     """Token ids after the picture, the marker `after` first, what is to be answered (-100 elsewhere) and, per question, its kind and
     the place and token of the answer's first token."""
     ids = encode(after)

@@ -20,27 +20,26 @@ falls() {
     END { printf "%s: loss %s -> %s\n", log_name, first, last; exit !(n > 1 && last < first) }' "$1"
 }
 
-"$python" "$here/train_tower.py" --tiles tiles --held-out held-out --out tower.pt --steps 60 --report 20 | tee tower.log
-falls tower.log
-"$python" "$here/train_decoder.py" --tiles tiles --held-out held-out --tower tower.pt --out decoder.pt \
-  --stage 4,8,4,100,1e-3,60 --report 20 | tee decoder.log
-falls decoder.log
-# Started again, a finished run has nothing left to do.
-"$python" "$here/train_decoder.py" --tiles tiles --held-out held-out --tower tower.pt --out decoder.pt \
-  --stage 4,8,4,100,1e-3,60 --report 20 | grep -q "from stage 1 step 0"
+train() {  # family
+  "$python" "$here/train_tower.py" --family "$1" --tiles tiles --held-out held-out --out "$1-tower.pt" --steps 60 \
+    --report 20 | tee "$1-tower.log"
+  falls "$1-tower.log"
+  decoder=("$here/train_decoder.py" --family "$1" --tiles tiles --held-out held-out --tower "$1-tower.pt"
+    --out "$1-decoder.pt" --stage 4,8,4,100,1e-3,60 --report 20)
+  "$python" "${decoder[@]}" | tee "$1-decoder.log"
+  falls "$1-decoder.log"
+  # Started again, a finished run has nothing left to do.
+  "$python" "${decoder[@]}" | grep -q "from stage 1 step 0"
+  "$python" "$here/export.py" --checkpoint "$1-decoder.pt" --out exported
+}
 
-"$python" "$here/export.py" --checkpoint decoder.pt --out exported
-"$plateau" info exported/pico-internvl-text.gguf >/dev/null
-"$plateau" info exported/pico-internvl-mmproj.gguf >/dev/null
 "$plateau" needle --out needle --width 336 --height 224 --objects 3 >/dev/null
-"$plateau" run -q -m exported/pico-internvl-text.gguf --mmproj exported/pico-internvl-mmproj.gguf \
-  --image needle/needle-0000.jpg -p "What number is on the cat?" -n 2 >/dev/null
-
-"$python" "$here/train_qwen25vl.py" --tiles tiles --out qwen.pt --export exported --steps 24 --report 8 --batch 4 | tee qwen.log
-falls qwen.log
-# Supported by the program, or this fails.
-"$plateau" info exported/pico-qwen2.5vl-text.gguf >/dev/null
-"$plateau" info exported/pico-qwen2.5vl-mmproj.gguf >/dev/null
-"$plateau" run -q -m exported/pico-qwen2.5vl-text.gguf --mmproj exported/pico-qwen2.5vl-mmproj.gguf \
-  --image needle/needle-0000.jpg -p "What number is on the cat?" -n 2 >/dev/null
+for pair in internvl qwen2.5vl; do
+  train $pair
+  # Supported by the program, or these fail.
+  "$plateau" info exported/pico-$pair-text.gguf >/dev/null
+  "$plateau" info exported/pico-$pair-mmproj.gguf >/dev/null
+  "$plateau" run -q -m exported/pico-$pair-text.gguf --mmproj exported/pico-$pair-mmproj.gguf \
+    --image needle/needle-0000.jpg -p "What number is on the cat?" -n 2 >/dev/null
+done
 echo "smoke: trained, exported and loaded"

@@ -63,9 +63,9 @@ class Tower(nn.Module):
         self.blocks = nn.ModuleList(Block() for _ in range(N_LAYER))
         self.projector = Projector(n_embd)
 
-    def patches(self, patches):
-        """Patches of `normalized` -> [batch, SIDE * SIDE, WIDTH], the class token dropped."""
-        x = self.patch_embd(patches)
+    def patches(self, pixels):
+        """[batch, TILE, TILE, 3] bytes -> [batch, SIDE * SIDE, WIDTH], the class token dropped."""
+        x = self.patch_embd(normalized(pixels))
         x = torch.cat([self.class_embd.expand(len(x), 1, -1), x], 1) + self.position_embd
         for block in self.blocks:
             x = block(x)
@@ -78,5 +78,5 @@ class Tower(nn.Module):
         x = x.view(-1, n, SHUFFLE, n, SHUFFLE, WIDTH).permute(0, 1, 3, 2, 4, 5)
         return x.reshape(-1, n * n, N_FEATURES)
 
-    def forward(self, patches):
-        return self.projector(self.shuffled(self.patches(patches)))
+    def forward(self, pixels):
+        return self.projector(self.shuffled(self.patches(pixels)))

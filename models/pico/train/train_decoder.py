@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Trains the language model and the projector on the features of a trained tower.
 
-    train_decoder.py --tiles DIR --held-out DIR --tower CHECKPOINT --out CHECKPOINT [--init TEXT.gguf]
-                     [--stage TILES,BATCH,QUESTIONS,GAP,RATE,STEPS]... [--scale F]
+    train_decoder.py --tiles DIR --held-out DIR --tower CHECKPOINT --out CHECKPOINT [--family NAME]
+                     [--init TEXT.gguf] [--stage TILES,BATCH,QUESTIONS,GAP,RATE,STEPS]... [--scale F]
 
 Pictures are put together from tiles anew at every step (scenes.py). The stages go from few tiles to
 many; gaps of random width between the positions of tiles teach it positions far beyond the tokens
@@ -20,10 +20,9 @@ import torch.nn.functional as F
 
 import gguf_io
 import training
-from decoder import N_EMBD, Decoder
-from scenes import BEFORE, Bank, Scene, conversation
+from family import FAMILIES
+from scenes import Bank, Scene, conversation
 from tiles import Tiles
-from tower import N_FEATURES, N_TOKENS, Tower, normalized
 from train_tower import Classifier
 from vocabulary import EOT
 
@@ -35,36 +34,40 @@ COLORED = 0.65  # share of pictures whose objects come in all colours and sizes
 
 
 @torch.no_grad()
-def features_of(tower, tiles, path, device):
-    """[n, N_TOKENS, N_FEATURES] f16, computed once and kept in a file."""
-    shape = (len(tiles), N_TOKENS, N_FEATURES)
+def features_of(family, tower, tiles, path, device):
+    """[n, tokens of a tile, features] f16, computed once and kept in a file."""
+    shape = (len(tiles), family.n_tokens, family.n_features)
     if not path.exists() or path.stat().st_size != 2 * np.prod(shape):
         partial = path.with_suffix(".part")
         with open(partial, "wb") as file:
             for i in range(0, len(tiles), 200):
                 pixels = torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device)
-                file.write(tower.shuffled(tower.patches(normalized(pixels))).cpu().half().numpy().tobytes())
+                file.write(tower.shuffled(tower.patches(pixels)).cpu().half().numpy().tobytes())
         partial.rename(path)
     return np.memmap(path, np.float16, "r", shape=shape)
 
 
 class Batch:
-    """`batch` pictures of one number of tiles. ids [batch, n_text], wanted likewise."""
+    """`batch` pictures of one grid of tiles. ids [batch, n_text], wanted likewise, positions [batch, axes, n]."""
 
-    def __init__(self, bank, rng, batch, n_tiles, n_questions, gap):
+    def __init__(self, family, bank, rng, batch, n_tiles, n_questions, gap):
         rows, self.tiles, self.firsts, positions = [], [], [], []
+        grid = family.grid(n_tiles, rng)
         while len(rows) < batch:
-            scene = Scene(bank, n_tiles, rng, rng.random() < COLORED)
+            scene = Scene(bank, grid[0] * grid[1], rng, rng.random() < COLORED, family.has_thumbnail)
             questions = scene.questions(n_questions, MIX)
             if not questions:
                 continue
-            ids, wanted, firsts = conversation(questions)
+            ids, wanted, firsts = conversation(questions, family.after)
             self.firsts += [(len(rows), what, scene.colored, place, token, i)
                             for i, (what, place, token) in enumerate(firsts)]
             rows.append((ids, wanted))
             self.tiles.append(scene.tiles)
-            gaps = np.repeat(np.cumsum(rng.integers(0, gap + 1, len(scene.tiles))) * N_TOKENS, N_TOKENS)
-            positions.append(np.concatenate([np.arange(len(BEFORE)), len(BEFORE) + np.arange(len(gaps)) + gaps]))
+            seen = family.positions(len(scene.tiles), grid, gap, rng)
+            n_before = len(family.before)
+            before = np.tile(np.arange(n_before), (len(seen), 1))
+            positions.append(np.concatenate([before, n_before + seen], 1))
+        self.order = torch.from_numpy(family.order(len(self.tiles[0]), grid))
         n_text = max(len(ids) for ids, _ in rows)
         self.ids = torch.full((batch, n_text), EOT)
         self.wanted = torch.full((batch, n_text), -100)
@@ -72,26 +75,26 @@ class Batch:
             self.ids[i, :len(ids)] = torch.tensor(ids)
             self.wanted[i, :len(ids)] = torch.tensor(wanted)
         self.positions = torch.from_numpy(np.stack(
-            [np.concatenate([p, p[-1] + 1 + np.arange(n_text)]) for p in positions]))
+            [np.concatenate([p, np.tile(p.max() + 1 + np.arange(n_text), (len(p), 1))], 1) for p in positions]))
 
 
-def states(decoder, projector, features, batch, device):
+def states(family, decoder, projector, features, batch, device):
     """Normed states of the text after the picture, [batch, n_text, N_EMBD]."""
     chosen = torch.from_numpy(features[np.array(batch.tiles)].astype(np.float32)).to(device)
-    seen = projector(chosen).flatten(1, 2)
-    before = decoder.token_embd(torch.tensor(BEFORE, device=device)).expand(len(seen), -1, -1)
+    seen = projector(chosen).flatten(1, 2)[:, batch.order]
+    before = decoder.token_embd(torch.tensor(family.before, device=device)).expand(len(seen), -1, -1)
     x = torch.cat([before, seen, decoder.token_embd(batch.ids.to(device))], 1)
     return decoder(x, batch.positions.to(device), first=x.shape[1] - batch.ids.shape[1])
 
 
 @torch.no_grad()
-def first_token_accuracy(decoder, projector, features, bank, rng, n_pictures, n_tiles, device, gap=0):
+def first_token_accuracy(family, decoder, projector, features, bank, rng, n_pictures, n_tiles, device, gap=0):
     """Right answers to the first questions of held-out pictures, by kind of question and of picture."""
     tally = {}
     per_batch = max(1, min(8, 256 // n_tiles))
     for _ in range(-(-n_pictures // per_batch)):
-        batch = Batch(bank, rng, per_batch, n_tiles, 4, gap)
-        h = states(decoder, projector, features, batch, device)
+        batch = Batch(family, bank, rng, per_batch, n_tiles, 4, gap)
+        h = states(family, decoder, projector, features, batch, device)
         for row, what, colored, place, token, _ in batch.firsts:
             right = decoder.output(h[row, place]).argmax().item() == token
             tally.setdefault(what + ("+" if colored else ""), []).append(right)
@@ -108,7 +111,9 @@ def main():
     parser.add_argument("--held-out", required=True)
     parser.add_argument("--tower", required=True, help="checkpoint of train_tower.py")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--init", help="text GGUF, or checkpoint (*.pt) whose projector is taken too")
+    parser.add_argument("--family", choices=FAMILIES, default="internvl")
+    parser.add_argument("--init", help="text GGUF of pico-internvl, or checkpoint (*.pt) of either family, whose "
+                                       "projector is taken too if it is of the same")
     parser.add_argument("--most-tiles", type=int, default=0, help="use only the first tiles (0: all)")
     parser.add_argument("--stage", action="append", help="in place of the built-in stages")
     parser.add_argument("--scale", type=float, default=1, help="factor of all numbers of steps")
@@ -119,21 +124,25 @@ def main():
     device = training.set_up(options.threads, options.seed)
     stages = [tuple(float(v) for v in text.split(",")) for text in options.stage or []] or STAGES
 
-    classifier = Classifier()
+    family = FAMILIES[options.family]
+    classifier = Classifier(family)
     classifier.load_state_dict(torch.load(options.tower, map_location="cpu")["model"])
     tower = classifier.tower.to(device)
     stem = pathlib.Path(options.out)
     tiles, held_out = Tiles(options.tiles, options.most_tiles), Tiles(options.held_out)
-    features = features_of(tower, tiles, stem.with_suffix(".features"), device)
-    held_features = features_of(tower, held_out, stem.with_suffix(".held-out"), device)
+    features = features_of(family, tower, tiles, stem.with_suffix(".features"), device)
+    held_features = features_of(family, tower, held_out, stem.with_suffix(".held-out"), device)
     bank, held_bank = Bank(tiles.labels), Bank(held_out.labels)
     print("features are there", flush=True)
 
-    decoder, projector = Decoder(), tower.projector
+    decoder, projector = family.new_decoder(), tower.projector
     if options.init and options.init.endswith(".pt"):
         earlier = torch.load(options.init, map_location="cpu")
-        decoder.load_state_dict(earlier["decoder"])
-        projector.load_state_dict(earlier["projector"])
+        if earlier["family"] == family.name:
+            decoder.load_state_dict(earlier["decoder"])
+            projector.load_state_dict(earlier["projector"])
+        else:
+            print("not taken over:", *decoder.load_state_dict(earlier["decoder"], strict=False))
     elif options.init:
         print("not taken over:", gguf_io.load_decoder(options.init, decoder))
     decoder.to(device)
@@ -157,8 +166,9 @@ def main():
             rng = training.rng_of(options.seed, stage * 1_000_000 + step)
             for group in optimizer.param_groups:
                 group["lr"] = rate * training.rate_at(step / n_steps)
-            batch = Batch(bank, rng, n_batch, int(rng.integers(max(1, n_tiles // 3), n_tiles + 1)), n_questions, gap)
-            h = states(decoder, projector, features, batch, device)[:, :-1]
+            batch = Batch(family, bank, rng, n_batch, int(rng.integers(max(1, n_tiles // 3), n_tiles + 1)), n_questions,
+                          gap)
+            h = states(family, decoder, projector, features, batch, device)[:, :-1]
             wanted = batch.wanted[:, 1:].to(device)
             answers = wanted >= 0
             loss = F.cross_entropy(decoder.output(h[answers]), wanted[answers])
@@ -168,7 +178,7 @@ def main():
             optimizer.step()
             losses.append(loss.item())
             if (step + 1) % options.report == 0 or step + 1 == n_steps:
-                tally = first_token_accuracy(decoder, projector, held_features, held_bank,
+                tally = first_token_accuracy(family, decoder, projector, held_features, held_bank,
                                              training.rng_of(options.seed, 10**9 + step), 24, n_tiles, device)
                 print(f"stage {stage} ({n_tiles} tiles) step {step + 1}/{n_steps} loss {np.mean(losses):.3f} "
                       f"held-out {show(tally)}; {(time.time() - start) / len(losses):.2f} s/step", flush=True)
@@ -177,7 +187,7 @@ def main():
                 last = step + 1 == n_steps
                 checkpoint.save(decoder=decoder.state_dict(), projector=projector.state_dict(),
                                 tower=tower.state_dict(), optimizer=optimizer.state_dict(),
-                                stage=stage + last, step=0 if last else step + 1)
+                                stage=stage + last, step=0 if last else step + 1, family=family.name)
         step_0 = 0
 
 

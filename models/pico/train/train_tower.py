@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trains the vision tower to name what is on a tile: kind, colour, size and number.
 
-    train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--steps N] [--minutes M] [--init MMPROJ.gguf]
+    train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--family NAME] [--steps N] [--minutes M]
+                   [--init MMPROJ.gguf]
 
 Heads read attention-pooled patches and projected tokens together: from the projected tokens alone
 the digits are not learned. Started again with the same --out, it goes on from the checkpoint.
@@ -14,13 +15,15 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-import decoder
 import gguf_io
 import training
-from make_tiles import N_COLOR, N_KIND, N_NUMBER, N_SIZE, WHAT
+from decoder import N_EMBD
+from family import FAMILIES
+from make_tiles import N_COLOR, N_KIND, N_NUMBER, N_SIZE, SIZE_CLASSES, WHAT
 from tiles import Tiles
-from tower import WIDTH, Tower, normalized
 
+MOST_SHIFT = 5  # pixels
+USUAL_SHARE = 0.25  # of a batch: tiles with objects in their usual colours, which are few in a set
 CLASSES = (N_KIND, N_COLOR, N_SIZE, N_NUMBER)
 
 
@@ -41,21 +44,24 @@ class Heads(nn.Module):
 
 
 class Classifier(nn.Module):
-    def __init__(self):
+    def __init__(self, family):
         super().__init__()
-        self.tower = Tower(decoder.N_EMBD)
-        self.on_patches, self.on_tokens = Heads(WIDTH), Heads(decoder.N_EMBD)
+        self.tower = family.new_tower()
+        self.on_patches, self.on_tokens = Heads(family.width), Heads(N_EMBD)
 
     def forward(self, pixels):
         """Logits of the four attributes, from the patches, then from the tokens."""
-        patches = self.tower.patches(normalized(pixels))
+        patches = self.tower.patches(pixels)
         tokens = self.tower.projector(self.tower.shuffled(patches))
         return self.on_patches(patches), self.on_tokens(tokens)
 
 
 def augmented(pixels, rng):
-    """Brightness and contrast of each tile, a little."""
-    n = len(pixels)
+    """Place, brightness and contrast of each tile, a little."""
+    n, height, width, _ = pixels.shape
+    padded = np.pad(pixels, ((0, 0), (MOST_SHIFT, MOST_SHIFT), (MOST_SHIFT, MOST_SHIFT), (0, 0)), "edge")
+    pixels = torch.from_numpy(np.stack([tile[y:y + height, x:x + width]
+                                        for tile, (y, x) in zip(padded, rng.integers(0, 2 * MOST_SHIFT + 1, (n, 2)))]))
     gain = torch.from_numpy(rng.uniform(0.85, 1.15, (n, 1, 1, 1)).astype(np.float32))
     shift = torch.from_numpy(rng.uniform(-12, 12, (n, 1, 1, 1)).astype(np.float32))
     return (pixels.float() * gain + shift).clamp(0, 255)
@@ -79,7 +85,8 @@ def main():
     parser.add_argument("--tiles", required=True)
     parser.add_argument("--held-out", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--init", help="mmproj GGUF to start from")
+    parser.add_argument("--family", choices=FAMILIES, default="internvl")
+    parser.add_argument("--init", help="mmproj GGUF of pico-internvl to start from")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--batch", type=int, default=48)
@@ -90,7 +97,8 @@ def main():
     options = parser.parse_args()
     device = training.set_up(options.threads, options.seed)
     tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
-    model = Classifier()
+    usual = np.flatnonzero(tiles.labels[:, 2] == SIZE_CLASSES.index(None))
+    model = Classifier(FAMILIES[options.family])
     if options.init:
         print("not taken over:", gguf_io.load_tower(options.init, model.tower))
     model.to(device)
@@ -113,8 +121,10 @@ def main():
         for group in optimizer.param_groups:
             group["lr"] = options.rate * training.rate_at(progress())
         rng = training.rng_of(options.seed, step)
-        chosen = np.sort(rng.integers(0, len(tiles), options.batch))
-        pixels = augmented(torch.from_numpy(tiles.pixels[chosen]), rng).to(device)
+        n_usual = int(options.batch * USUAL_SHARE) if len(usual) else 0
+        chosen = np.sort(np.concatenate([rng.integers(0, len(tiles), options.batch - n_usual),
+                                         rng.choice(usual, n_usual)]))
+        pixels = augmented(tiles.pixels[chosen], rng).to(device)
         wanted = torch.from_numpy(tiles.labels[chosen]).to(device)
         loss = sum(F.cross_entropy(logits, wanted[:, i]) for heads in model(pixels)
                    for i, logits in enumerate(heads))

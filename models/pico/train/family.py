@@ -1,0 +1,110 @@
+"""What the two pairs differ in, as far as training goes.
+
+A family says how a tile becomes tokens, in which order a picture's tokens stand, and where they are
+to the language model. `order` and `positions` are about a picture of n_cols x n_rows tiles.
+"""
+import pathlib
+
+import numpy as np
+
+import gguf_io
+import qwen25vl
+import qwen25vl_gguf
+import tower
+from decoder import N_EMBD, Decoder
+from vocabulary import encode
+
+
+class InternVl:
+    name = "internvl"
+    width, n_tokens, n_features = tower.WIDTH, tower.N_TOKENS, tower.N_FEATURES
+    before, after = encode("<|im_start|>user\n<img>"), "</img>"
+    has_thumbnail = True
+
+    @staticmethod
+    def new_tower():
+        return tower.Tower(N_EMBD)
+
+    @staticmethod
+    def new_decoder():
+        return Decoder()
+
+    @staticmethod
+    def grid(n_tiles, rng):
+        """Only the number of tiles counts: their tokens follow each other."""
+        return n_tiles, 1
+
+    def order(self, n_tiles, grid):
+        """Index of each of the picture's tokens among those of its tiles (the thumbnail's included)."""
+        return np.arange(n_tiles * self.n_tokens)
+
+    def positions(self, n_tiles, grid, gap, rng):
+        """[1, n]: random gaps between the tiles stand for tiles that are not shown."""
+        gaps = np.repeat(np.cumsum(rng.integers(0, gap + 1, n_tiles)) * self.n_tokens, self.n_tokens)
+        return (np.arange(n_tiles * self.n_tokens) + gaps)[None]
+
+    @staticmethod
+    def export(folder, tower, decoder, class_token_last):
+        written = [folder / "pico-internvl-text.gguf", folder / "pico-internvl-mmproj.gguf"]
+        gguf_io.write_decoder(written[0], decoder)
+        gguf_io.write_tower(written[1], tower)
+        if class_token_last:
+            written.append(folder / "pico-internvl-mmproj-class-last.gguf")
+            gguf_io.write_tower(written[-1], tower, class_token_last=True)
+        return written
+
+
+class Qwen25Vl:
+    name = "qwen2.5vl"
+    width, n_tokens, n_features = qwen25vl.WIDTH, qwen25vl.N_TOKENS, qwen25vl.N_FEATURES
+    before, after = encode("<|im_start|>user\n<|vision_start|>"), "<|vision_end|>"
+    has_thumbnail = False
+
+    @staticmethod
+    def new_tower():
+        return qwen25vl.Tower(N_EMBD)
+
+    @staticmethod
+    def new_decoder():
+        return Decoder(qwen25vl.SECTIONS, qwen25vl.ROPE_BASE, has_qk_norm=False, has_qkv_bias=True)
+
+    @staticmethod
+    def grid(n_tiles, rng):
+        """Columns and rows of tiles, n_tiles or a little fewer together."""
+        n_rows = max(1, round((n_tiles / np.exp(rng.uniform(-0.7, 0.9))) ** 0.5))
+        return max(1, n_tiles // n_rows), n_rows
+
+    def order(self, n_tiles, grid):
+        """Tokens come in reading order of the picture, whatever tile they lie in."""
+        side = qwen25vl.SIDE
+        row, col = self._places(grid)
+        return ((row // side) * grid[0] + col // side) * self.n_tokens + row % side * side + col % side
+
+    def positions(self, n_tiles, grid, gap, rng):
+        """[3, n] (time, row, column): gaps between rows and columns of tiles."""
+        side = qwen25vl.SIDE
+        row, col = self._places(grid)
+        gaps = [np.cumsum(rng.integers(0, gap + 1, n)) * side for n in grid]
+        return np.stack([np.zeros_like(row), row + gaps[1][row // side], col + gaps[0][col // side]])
+
+    @staticmethod
+    def _places(grid):
+        n_cols = grid[0] * qwen25vl.SIDE
+        return np.divmod(np.arange(n_cols * grid[1] * qwen25vl.SIDE), n_cols)
+
+    @staticmethod
+    def export(folder, tower, decoder, class_token_last):
+        written = [folder / "pico-qwen2.5vl-text.gguf", folder / "pico-qwen2.5vl-mmproj.gguf"]
+        qwen25vl_gguf.write_decoder(written[0], decoder)
+        qwen25vl_gguf.write_tower(written[1], tower)
+        return written
+
+
+FAMILIES = {family.name: family for family in (InternVl(), Qwen25Vl())}
+
+
+def export(name, folder, tower, decoder, class_token_last=False):
+    """Writes the pair's GGUF files and returns their paths."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return FAMILIES[name].export(folder, tower, decoder, class_token_last)
