@@ -1,6 +1,6 @@
 // Pictures of different sizes through a Qwen2.5-VL-type pair of the published widths, from the file
 // to the answer, each in a process of its own: peak anonymous memory beside the plan. Output: one
-// line of JSON per picture.
+// line of JSON per picture, with --against-mtmd a second one of llama.cpp's peak.
 //
 //   picture_bench --pictures 1024x1024,2048x2048,8165x6124 --spare 1GiB -t 2
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include "base/byte_size.h"
 #include "cached_file.h"
 #include "in_child.h"
+#include "measure_mtmd.h"
 #include "measure_run.h"
 #include "media/fixtures.h"
 #include "plateau/error.h"
@@ -30,7 +31,10 @@ struct BenchOptions {
   int budget = 1024;
   int block = 512;
   int64_t max_tokens = 0;
+  bool against_mtmd = false;
 };
+
+const std::string kQuestion = "What is seen?";
 
 /// Noise, the worst that a JPEG can hold.
 std::string picture_path(const std::string& size) {
@@ -47,7 +51,7 @@ std::string picture_path(const std::string& size) {
 
 void measure(const BenchOptions& o, const std::string& size) {
   Request request;
-  request.messages = {{"user", {ImagePart{picture_path(size)}, TextPart{"What is seen?"}}}};
+  request.messages = {{"user", {ImagePart{picture_path(size)}, TextPart{kQuestion}}}};
   request.max_new_tokens = 4;
   request.kv.budget = o.budget;
   request.kv.block = o.block;
@@ -58,6 +62,15 @@ void measure(const BenchOptions& o, const std::string& size) {
       "{{\"picture\": \"{}\", \"used\": [{}, {}], \"bands\": {}, {}, \"changed\": \"{}\"}}\n", size,
       run.usage.images[0].used_width, run.usage.images[0].used_height, run.usage.images[0].n_bands,
       json_fields(run), fmt::join(run.concessions, "; "));
+}
+
+void measure_llama(const BenchOptions& o, const std::string& size) {
+  const MtmdRun run =
+      measure_mtmd(wide_qwen(o.n_threads), picture_path(size), kQuestion, o.max_tokens);
+  fmt::print(
+      "{{\"picture\": \"{}\", \"engine\": \"llama.cpp\", \"prompt_tokens\": {}, "
+      "\"peak_anon_bytes\": {}}}\n",
+      size, run.prompt_tokens, run.peak_anon_bytes);
 }
 
 }  // namespace
@@ -71,12 +84,17 @@ int main(int argc, char** argv) {
   app.add_option("--kv-budget", o.budget);
   app.add_option("--block", o.block);
   app.add_option("--image-max-tokens", o.max_tokens, "Shrink larger pictures; 0: as the file says");
+  app.add_flag("--against-mtmd", o.against_mtmd, "The same through llama.cpp; not all survive");
   app.add_option("-t,--threads", o.n_threads);
   CLI11_PARSE(app, argc, argv);
   bool ok = true;
   for (const std::string& size : o.pictures) {
     ok = ok && in_child([&] { wide_qwen(1), picture_path(size); }) &&
          in_child([&] { measure(o, size); });
+    // What ends llama.cpp is no fault of this bench.
+    if (ok && o.against_mtmd && !in_child([&] { measure_llama(o, size); })) {
+      fmt::print("{{\"picture\": \"{}\", \"engine\": \"llama.cpp\", \"failed\": true}}\n", size);
+    }
   }
   return ok ? 0 : 1;
 }

@@ -10,14 +10,16 @@ namespace plateau::eval {
 namespace {
 
 constexpr int kJitter = 28;
+constexpr int kNamedJitter =
+    12;  // of a colour that a question names: orange and yellow are 80 apart
 constexpr int kDecoyTries = 20;
 constexpr std::array<std::string_view, 24> kWords = {
     "OPEN",   "EXIT",    "SALE", "CAFE",  "HOTEL",    "BANK",   "STOP", "BAKERY",
     "MUSEUM", "TICKETS", "BUS",  "BOOKS", "ZOO",      "QUIZ",   "JAZZ", "GIFTS",
     "NORTH",  "WEST",    "PARK", "FLOOR", "PLATFORM", "MARKET", "KEYS", "VIDEO"};
 
-uint8_t jitter(uint8_t channel, Rng& rng) {
-  return static_cast<uint8_t>(std::clamp(channel + rng.range(-kJitter, kJitter + 1), 0, 255));
+uint8_t jitter(uint8_t channel, Rng& rng, int most = kJitter) {
+  return static_cast<uint8_t>(std::clamp(channel + rng.range(-most, most + 1), 0, 255));
 }
 
 int side_of(std::string_view size_name, Rng& rng) {
@@ -89,7 +91,9 @@ void choose_look(Placement& object, int cell, Rng& rng) {
   object.y = rng.range(4, std::max(5, cell - height - 2));
   if (object.object.empty()) return;
   const Rgb usual = color_of(object);
-  object.color = {jitter(usual.r, rng), jitter(usual.g, rng), jitter(usual.b, rng)};
+  const int most = object.color_name.empty() ? kJitter : kNamedJitter;
+  object.color = {jitter(usual.r, rng, most), jitter(usual.g, rng, most),
+                  jitter(usual.b, rng, most)};
   const bool bright = object.color.r + object.color.g + object.color.b > 380;
   object.on_card = !object.color_name.empty();
   object.outline = bright || object.on_card ? Rgb{0, 0, 0} : Rgb{255, 255, 255};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <utility>
@@ -68,6 +69,23 @@ TEST(Placement, ColoursAndSizesTellObjectsApart) {
     EXPECT_EQ(names.size(), static_cast<size_t>(n_objects));
   }
   EXPECT_EQ(place_objects(grid, ObjectVariety::kColors, 200, 0, 5).size(), 200);
+}
+
+double distance(const Rgb& a, const Rgb& b) { return std::hypot(a.r - b.r, a.g - b.g, a.b - b.b); }
+
+TEST(Placement, ANamedColourIsNoOther) {
+  const CellGrid grid(3840, 2160, 112, 0, 0);
+  for (const Placement& object : place_objects(grid, ObjectVariety::kColors, 500, 0, 5)) {
+    const auto named =
+        std::find_if(object_colors().begin(), object_colors().end(),
+                     [&](const NamedColor& color) { return color.name == object.color_name; });
+    ASSERT_NE(named, object_colors().end());
+    for (const NamedColor& other : object_colors()) {
+      if (&other == &*named) continue;
+      EXPECT_LT(2 * distance(object.color, named->color), distance(object.color, other.color))
+          << object.color_name << ", not " << other.name;
+    }
+  }
 }
 
 TEST(Placement, DecoysAreNoNeedles) {
