@@ -1,4 +1,4 @@
-"""Weights to and from the two GGUF files of pico-internvl, in the published layouts."""
+"""GGUF files in the published layouts: what both pairs write, and pico-internvl's weights to and from its two files."""
 import os
 import pathlib
 import sys
@@ -93,9 +93,10 @@ def _add_tensors(writer, names, state):
     finish(writer)
 
 
-def write_decoder(path, decoder):
-    writer = gguf_module().GGUFWriter(str(path), "qwen3")
-    writer.add_name("plateau-pico-internvl")
+def text_writer(path, architecture, name, rope_base):
+    """With everything about the language model but its tensors and what one architecture alone has."""
+    writer = gguf_module().GGUFWriter(str(path), architecture)
+    writer.add_name(name)
     writer.add_license("MIT")
     writer.add_context_length(32768)
     writer.add_embedding_length(D.N_EMBD)
@@ -103,33 +104,45 @@ def write_decoder(path, decoder):
     writer.add_feed_forward_length(D.N_FF)
     writer.add_head_count(D.N_HEAD)
     writer.add_head_count_kv(D.N_HEAD_KV)
-    writer.add_rope_freq_base(D.ROPE_BASE)
+    writer.add_rope_freq_base(rope_base)
     writer.add_layer_norm_rms_eps(D.RMS_EPS)
+    add_tokenizer(writer)
+    return writer
+
+
+def vision_writer(path, name, projector, numbers, n_head, eps):
+    """`numbers`: of clip.vision, by key."""
+    writer = gguf_module().GGUFWriter(str(path), "clip")
+    writer.add_name(name)
+    writer.add_string("general.type", "mmproj")
+    writer.add_file_type(1)
+    writer.add_license("MIT")
+    writer.add_bool("clip.has_vision_encoder", True)
+    writer.add_string("clip.projector_type", projector)
+    for key, value in numbers.items():
+        writer.add_uint32(f"clip.vision.{key}", value)
+    writer.add_uint32("clip.vision.attention.head_count", n_head)
+    writer.add_float32("clip.vision.attention.layer_norm_epsilon", eps)
+    writer.add_array("clip.vision.image_mean", list(T.MEAN))
+    writer.add_array("clip.vision.image_std", list(T.STD))
+    return writer
+
+
+def write_decoder(path, decoder):
+    writer = text_writer(path, "qwen3", "plateau-pico-internvl", D.ROPE_BASE)
     writer.add_key_length(D.HEAD_DIM)
     writer.add_value_length(D.HEAD_DIM)
-    add_tokenizer(writer)
     _add_tensors(writer, _decoder_names(), decoder.state_dict())
 
 
 def write_tower(path, tower, class_token_last=False):
     """class_token_last: the table of positions in the order that llama.cpp's graph puts its tokens."""
-    writer = gguf_module().GGUFWriter(str(path), "clip")
-    writer.add_name("plateau-pico-internvl")
-    writer.add_string("general.type", "mmproj")
-    writer.add_file_type(1)
-    writer.add_license("MIT")
-    writer.add_bool("clip.has_vision_encoder", True)
-    writer.add_string("clip.projector_type", "internvl")
+    writer = vision_writer(path, "plateau-pico-internvl", "internvl",
+                           dict(embedding_length=T.WIDTH, feed_forward_length=T.N_FF, block_count=T.N_LAYER,
+                                projection_dim=D.N_EMBD, image_size=T.TILE, patch_size=T.PATCH, preproc_min_tiles=1,
+                                preproc_max_tiles=4096), T.N_HEAD, 1e-6)
     writer.add_bool("clip.use_gelu", True)
-    for key, value in dict(embedding_length=T.WIDTH, feed_forward_length=T.N_FF, block_count=T.N_LAYER,
-                           projection_dim=D.N_EMBD, image_size=T.TILE, patch_size=T.PATCH,
-                           preproc_min_tiles=1, preproc_max_tiles=4096).items():
-        writer.add_uint32(f"clip.vision.{key}", value)
-    writer.add_uint32("clip.vision.attention.head_count", T.N_HEAD)
-    writer.add_float32("clip.vision.attention.layer_norm_epsilon", 1e-6)
     writer.add_uint32("clip.vision.projector.scale_factor", T.SHUFFLE)
-    writer.add_array("clip.vision.image_mean", list(T.MEAN))
-    writer.add_array("clip.vision.image_std", list(T.STD))
     state = dict(tower.state_dict())
     if class_token_last:
         positions = state["position_embd"]

@@ -3,8 +3,7 @@ import numpy as np
 
 import decoder as D
 import qwen25vl as Q
-from gguf_io import add_tokenizer, finish, gguf_module
-from tower import MEAN, STD
+from gguf_io import finish, text_writer, vision_writer
 
 
 def _f16(values):
@@ -16,19 +15,8 @@ def _f32(values):
 
 
 def write_decoder(path, decoder):
-    writer = gguf_module().GGUFWriter(str(path), "qwen2vl")
-    writer.add_name("plateau-pico-qwen2.5vl")
-    writer.add_license("MIT")
-    writer.add_context_length(32768)
-    writer.add_embedding_length(D.N_EMBD)
-    writer.add_block_count(D.N_LAYER)
-    writer.add_feed_forward_length(D.N_FF)
-    writer.add_head_count(D.N_HEAD)
-    writer.add_head_count_kv(D.N_HEAD_KV)
-    writer.add_rope_freq_base(Q.ROPE_BASE)
+    writer = text_writer(path, "qwen2vl", "plateau-pico-qwen2.5vl", Q.ROPE_BASE)
     writer.add_rope_dimension_sections([*Q.SECTIONS, 0])
-    writer.add_layer_norm_rms_eps(Q.RMS_EPS)
-    add_tokenizer(writer)
     writer.add_tensor("token_embd.weight", _f16(decoder.token_embd.weight))
     writer.add_tensor("output_norm.weight", _f32(decoder.output_norm.weight))
     writer.add_tensor("output.weight", _f16(decoder.output.weight))
@@ -41,22 +29,11 @@ def write_decoder(path, decoder):
 
 
 def write_tower(path, tower):
-    writer = gguf_module().GGUFWriter(str(path), "clip")
-    writer.add_name("plateau-pico-qwen2.5vl")
-    writer.add_string("general.type", "mmproj")
-    writer.add_file_type(1)
-    writer.add_license("MIT")
-    writer.add_bool("clip.has_vision_encoder", True)
-    writer.add_string("clip.projector_type", "qwen2.5vl_merger")
+    writer = vision_writer(path, "plateau-pico-qwen2.5vl", "qwen2.5vl_merger",
+                           dict(embedding_length=Q.WIDTH, feed_forward_length=Q.N_FF, block_count=Q.N_LAYER,
+                                projection_dim=D.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
+                                spatial_merge_size=Q.MERGE, window_size=Q.WINDOW), Q.N_HEAD, Q.RMS_EPS)
     writer.add_bool("clip.use_silu", True)
-    for key, value in dict(embedding_length=Q.WIDTH, feed_forward_length=Q.N_FF, block_count=Q.N_LAYER,
-                           projection_dim=D.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
-                           spatial_merge_size=Q.MERGE, window_size=Q.WINDOW).items():
-        writer.add_uint32(f"clip.vision.{key}", value)
-    writer.add_uint32("clip.vision.attention.head_count", Q.N_HEAD)
-    writer.add_float32("clip.vision.attention.layer_norm_epsilon", Q.RMS_EPS)
-    writer.add_array("clip.vision.image_mean", list(MEAN))
-    writer.add_array("clip.vision.image_std", list(STD))
     # A still picture is shown twice; of two frames, the tower sees the mean.
     patch = tower.patch_embd.weight.view(Q.WIDTH, 3, Q.PATCH, Q.PATCH) / 2
     for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
