@@ -1,12 +1,8 @@
 // What must hold whatever the policy: a new policy is tested by being in the registry.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +10,7 @@
 #include <vector>
 
 #include "engine/prefill.h"
+#include "kv/policy_worlds.h"
 #include "kv/sequence_harness.h"
 #include "plateau/error.h"
 #include "support/compare.h"
@@ -21,38 +18,7 @@
 namespace plateau::test {
 namespace {
 
-// Head size 32, as q8_0 wants; qwen2 has biases and one kv head, qwen3 norms q and k and has two.
-const TinyTextModel kQwen2 = {.arch = "qwen2",
-                              .n_embd = 64,
-                              .n_head = 2,
-                              .n_head_kv = 1,
-                              .head_dim = 32,
-                              .n_ff = 64,
-                              .seed = 3,
-                              .qk_gain = 1.5F};
-const TinyTextModel kQwen3 = {.arch = "qwen3",
-                              .n_layer = 2,
-                              .n_embd = 64,
-                              .n_head = 4,
-                              .n_head_kv = 2,
-                              .head_dim = 32,
-                              .n_ff = 64,
-                              .seed = 4,
-                              .qk_gain = 1.5F};
-
-// With M-RoPE: the picture's tokens share their temporal position.
-const TinyTextModel kQwen2VL = {.arch = "qwen2vl",
-                                .n_embd = 64,
-                                .n_head = 2,
-                                .n_head_kv = 1,
-                                .head_dim = 32,
-                                .n_ff = 64,
-                                .seed = 5,
-                                .qk_gain = 1.5F};
-
 constexpr int kWindow = 8;
-constexpr int kAll = 1000;  // a block that holds any prompt of these tests
-constexpr int kBlockSizes[] = {1, 3, 7, 64, kAll};
 
 // Between block sizes the order of sums differs, and keys and values are rounded when stored
 // (tests/graph/decoder_test.cc measures the same).
@@ -61,17 +27,6 @@ constexpr double kAcrossBlocksNmse = 1e-5;
 // is 1/127 of the largest of 32 numbers, so a flip of one step in some of them. Rows of two tokens
 // differ by 1 and more.
 constexpr double kSameRowNmse = 1e-3;
-
-struct World {
-  const char* name;
-  const TinyTextModel* tiny;
-  CacheType cache_type;
-};
-constexpr World kWorlds[] = {{"qwen2_f16", &kQwen2, CacheType::kF16},
-                             {"qwen2_q8_0", &kQwen2, CacheType::kQ8_0},
-                             {"qwen2vl_f16", &kQwen2VL, CacheType::kF16},
-                             {"qwen3_f16", &kQwen3, CacheType::kF16},
-                             {"qwen3_q8_0", &kQwen3, CacheType::kQ8_0}};
 
 class PolicyProperties : public testing::TestWithParam<std::tuple<std::string, World>> {
  protected:
@@ -456,175 +411,6 @@ TEST_P(PolicyProperties, BulkThenBlocksEqualsBlocksUntilTheFirstEviction) {
       compare(bulk.stored_v(il, head), blocks.stored_v(il, head));
     }
   }
-}
-
-/// Counts the rows that observe.
-class CountingPolicy final : public kv::Policy {
- public:
-  explicit CountingPolicy(bool needs_question) : needs_question_(needs_question) {}
-  bool observes() const override { return true; }
-  bool needs_question() const override { return needs_question_; }
-  std::vector<ggml_tensor*> build_signals(const kv::SignalInputs& inputs) const override {
-    n_observed.insert(static_cast<int>(inputs.q->ne[1]));
-    return {};
-  }
-  void score(const kv::LayerSlots& /*layer*/, std::span<const std::vector<float>> /*signals*/,
-             std::span<float> scores) const override {
-    std::fill(scores.begin(), scores.end(), 0.0F);
-  }
-
-  mutable std::set<int> n_observed;
-
- private:
-  bool needs_question_;
-};
-
-// With a window larger than the question, no row of the picture observes in the question's place.
-TEST(Observing, IsWhatStandsForTheQuestion) {
-  TinyWorld world(kQwen3);
-  for (const int n_block : {3, 12, 30, kAll}) {
-    SCOPED_TRACE(n_block);
-    CountingPolicy policy(/*needs_question=*/true);
-    RunOptions run_options = {.budget = 40, .n_block = n_block, .policy_options = {.window = 32}};
-    PromptRun run(world, &policy, run_options);
-    run.finish();
-    EXPECT_EQ(run.sequence().n_proxy(), 10);  // the closing marker and nine tokens of text
-    EXPECT_THAT(policy.n_observed, testing::ElementsAre(10));
-    run_options.policy_options.window = 4;
-    CountingPolicy narrow(/*needs_question=*/true);
-    PromptRun(world, &narrow, run_options).finish();
-    EXPECT_THAT(narrow.n_observed, testing::ElementsAre(4));
-  }
-  // Without a question, the block's own last rows do.
-  CountingPolicy policy(/*needs_question=*/false);
-  PromptRun(world, &policy, {.budget = 40, .n_block = 12, .policy_options = {.window = 5}})
-      .finish();
-  EXPECT_THAT(policy.n_observed, testing::ElementsAre(5));
-}
-
-class ObservingPosition : public testing::TestWithParam<const TinyTextModel*> {};
-INSTANTIATE_TEST_SUITE_P(Models, ObservingPosition, testing::Values(&kQwen3, &kQwen2VL),
-                         [](const auto& model) { return model.param->arch; });
-
-// Right behind the block is where the question truly stands only when the block is the last before
-// it.
-TEST_P(ObservingPosition, FromTheTruePositionOrFromBehindTheBlock) {
-  TinyWorld world(*GetParam());
-  const auto scores_of = [&](ProxyPosition position, int n_rows) {
-    const auto policy = kv::make_policy("snapkv", {});
-    RecordingPolicy recording(*policy);
-    RunOptions options = {.budget = 88, .n_block = kAll, .policy_options = {.window = 32}};
-    options.policy_options.proxy_position = position;
-    PromptRun run(world, &recording, options);
-    run.sequence().append(world.slice(0, n_rows), 40, /*want_logits=*/false,
-                          /*rows_are_proxies=*/false);
-    return recording.records.at(0).scores;
-  };
-  const int n_before_question = world.n_prompt() - 10;
-  EXPECT_EQ(scores_of(ProxyPosition::kTrue, n_before_question),
-            scores_of(ProxyPosition::kAfterBlock, n_before_question));
-  EXPECT_NE(scores_of(ProxyPosition::kTrue, 60), scores_of(ProxyPosition::kAfterBlock, 60));
-}
-
-// ------------------------------------------------------------------------------------------------
-// Scores without context: what stays is the global best, however the prompt was cut.
-
-/// Per (layer, head): everything protected, and of the rest the best by `score`.
-template <typename Score>
-std::vector<std::vector<int32_t>> global_best(const PromptRun& run, int n_keep, Score score) {
-  std::vector<std::vector<int32_t>> result;
-  for (int il = 0; il < run.slots().n_layer(); ++il) {
-    for (int head = 0; head < run.slots().n_head_kv(); ++head) {
-      std::vector<float> scores;
-      std::vector<uint8_t> is_protected;
-      for (int token = 0; token < run.n_done(); ++token) {
-        scores.push_back(score(il, head, token));
-        is_protected.push_back(run.tokens().at(token).is_protected ? 1 : 0);
-      }
-      result.push_back(kept_by_sorting(scores, is_protected, n_keep));
-    }
-  }
-  return result;
-}
-
-class ContextFree : public testing::TestWithParam<World> {
- protected:
-  template <typename Check>
-  void for_every_cut(kv::Policy& policy, Check check) {
-    for (const int n_block : kBlockSizes) {
-      for (const int n_bulk : {0, 50}) {
-        for (const int budget : {20, 33, 60, 88}) {
-          SCOPED_TRACE(testing::Message()
-                       << "block " << n_block << " bulk " << n_bulk << " budget " << budget);
-          PromptRun run(world_, &policy,
-                        {.budget = budget,
-                         .n_block = n_block,
-                         .n_bulk = n_bulk,
-                         .cache_type = GetParam().cache_type});
-          run.finish();
-          check(run, budget);
-        }
-      }
-    }
-  }
-  TinyWorld world_ = TinyWorld(*GetParam().tiny);
-};
-
-INSTANTIATE_TEST_SUITE_P(Worlds, ContextFree, testing::Values(kWorlds[0], kWorlds[2], kWorlds[4]),
-                         [](const auto& world) { return std::string(world.param.name); });
-
-TEST_P(ContextFree, AGivenScoreKeepsTheGlobalBest) {
-  GivenScorePolicy policy;
-  for_every_cut(policy, [](const PromptRun& run, int budget) {
-    ASSERT_EQ(run.kept(), global_best(run, budget, GivenScorePolicy::score_of));
-  });
-}
-
-TEST_P(ContextFree, TheLatestAreTheGlobalBestOfSinkRecent) {
-  const auto policy = kv::make_policy("sink-recent", {});
-  for_every_cut(*policy, [](const PromptRun& run, int budget) {
-    ASSERT_EQ(run.kept(), global_best(run, budget, [](int /*il*/, int /*head*/, int token) {
-                return static_cast<float>(token);
-              }));
-  });
-}
-
-TEST_P(ContextFree, RandomKeepsTheSameAtEveryBlockSize) {
-  const auto policy = kv::make_policy("random", {.seed = 5});
-  std::map<int, std::vector<std::vector<int32_t>>> first;
-  for_every_cut(*policy, [&](const PromptRun& run, int budget) {
-    ASSERT_EQ(run.kept(), first.emplace(budget, run.kept()).first->second);
-  });
-  // Another seed keeps others; heads do not agree.
-  const auto other = kv::make_policy("random", {.seed = 6});
-  PromptRun run(world_, other.get(), {.budget = 60, .cache_type = GetParam().cache_type});
-  run.finish();
-  EXPECT_NE(run.kept(), first.at(60));
-  EXPECT_NE(run.kept().front(), run.kept().back());
-}
-
-// Values depend on what was attended to, but not those of the first layer.
-TEST_P(ContextFree, ValueNormKeepsTheLongestValuesOfTheFirstLayer) {
-  PromptRun exact(world_, nullptr, {.cache_type = GetParam().cache_type});
-  exact.finish();
-  const auto norm = [&](int head, int token) {
-    const std::vector<float> rows = exact.stored_v(0, head);
-    double sum = 0;
-    for (size_t i = 0; i < 32; ++i) {
-      const double x = rows[static_cast<size_t>(token) * 32 + i];
-      sum += x * x;
-    }
-    return static_cast<float>(std::sqrt(sum));
-  };
-  const auto policy = kv::make_policy("value-norm", {});
-  for_every_cut(*policy, [&](const PromptRun& run, int budget) {
-    const auto want = global_best(run, budget, [&](int il, int head, int token) {
-      return il == 0 ? norm(head, token) : 0.0F;
-    });
-    for (int head = 0; head < run.slots().n_head_kv(); ++head) {
-      ASSERT_EQ(run.kept()[static_cast<size_t>(head)], want[static_cast<size_t>(head)]);
-    }
-  });
 }
 
 }  // namespace
