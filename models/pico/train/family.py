@@ -1,7 +1,8 @@
 """What the two pairs differ in, as far as training goes.
 
-A family says how a tile becomes tokens, in which order a picture's tokens stand, and where they are
-to the language model. `order` and `positions` are about a picture of n_cols x n_rows tiles.
+A family says how a tile becomes tokens, what stands before and between them, and where they are to
+the language model. `layout` is a prompt up to the end of its pictures: tokens, and VISUAL for each of
+the visual ones, whose order `order` tells.
 """
 import pathlib
 
@@ -15,11 +16,13 @@ from decoder import N_EMBD, Decoder
 from vocabulary import encode
 
 
+VISUAL = -1
+
+
 class InternVl:
     name = "internvl"
     width, n_tokens, n_features = tower.WIDTH, tower.N_TOKENS, tower.N_FEATURES
-    before, after = encode("<|im_start|>user\n<img>"), "</img>"
-    has_thumbnail = True
+    has_thumbnail = has_films = True
 
     @staticmethod
     def new_tower():
@@ -34,14 +37,25 @@ class InternVl:
         """Only the number of tiles counts: their tokens follow each other."""
         return n_tiles, 1
 
+    def layout(self, n_tiles, as_film):
+        visual = [VISUAL] * self.n_tokens
+        if not as_film:
+            return encode("<|im_start|>user\n<img>") + visual * n_tiles + encode("</img>")
+        tokens = encode("<|im_start|>user\n")
+        for i in range(n_tiles):
+            tokens += encode(f"{chr(10) if i else ''}Frame{i + 1}: <img>") + visual + encode("</img>")
+        return tokens
+
     def order(self, n_tiles, grid):
-        """Index of each of the picture's tokens among those of its tiles (the thumbnail's included)."""
+        """Index of each visual token among those of the tiles (the thumbnail's included)."""
         return np.arange(n_tiles * self.n_tokens)
 
-    def positions(self, n_tiles, grid, gap, rng):
+    def positions(self, layout, grid, gap, rng):
         """[1, n]: random gaps between the tiles stand for tiles that are not shown."""
-        gaps = np.repeat(np.cumsum(rng.integers(0, gap + 1, n_tiles)) * self.n_tokens, self.n_tokens)
-        return (np.arange(n_tiles * self.n_tokens) + gaps)[None]
+        steps = np.ones(len(layout), int)
+        firsts = np.flatnonzero(np.array(layout) == VISUAL)[::self.n_tokens]
+        steps[firsts] += rng.integers(0, gap + 1, len(firsts)) * self.n_tokens
+        return (np.cumsum(steps) - 1)[None]
 
     @staticmethod
     def export(folder, tower, decoder, class_token_last):
@@ -57,8 +71,7 @@ class InternVl:
 class Qwen25Vl:
     name = "qwen2.5vl"
     width, n_tokens, n_features = qwen25vl.WIDTH, qwen25vl.N_TOKENS, qwen25vl.N_FEATURES
-    before, after = encode("<|im_start|>user\n<|vision_start|>"), "<|vision_end|>"
-    has_thumbnail = False
+    has_thumbnail = has_films = False
 
     @staticmethod
     def new_tower():
@@ -74,18 +87,26 @@ class Qwen25Vl:
         n_rows = max(1, round((n_tiles / np.exp(rng.uniform(-0.7, 0.9))) ** 0.5))
         return max(1, n_tiles // n_rows), n_rows
 
+    def layout(self, n_tiles, as_film):
+        return (encode("<|im_start|>user\n<|vision_start|>") + [VISUAL] * (n_tiles * self.n_tokens)
+                + encode("<|vision_end|>"))
+
     def order(self, n_tiles, grid):
         """Tokens come in reading order of the picture, whatever tile they lie in."""
         side = qwen25vl.SIDE
         row, col = self._places(grid)
         return ((row // side) * grid[0] + col // side) * self.n_tokens + row % side * side + col % side
 
-    def positions(self, n_tiles, grid, gap, rng):
-        """[3, n] (time, row, column): gaps between rows and columns of tiles."""
+    def positions(self, layout, grid, gap, rng):
+        """[3, n] (time, row, column): gaps between rows and columns of tiles; text goes on behind the largest."""
         side = qwen25vl.SIDE
         row, col = self._places(grid)
         gaps = [np.cumsum(rng.integers(0, gap + 1, n)) * side for n in grid]
-        return np.stack([np.zeros_like(row), row + gaps[1][row // side], col + gaps[0][col // side]])
+        seen = np.stack([np.zeros_like(row), row + gaps[1][row // side], col + gaps[0][col // side]])
+        n_before = layout.index(VISUAL)
+        before = np.tile(np.arange(n_before), (3, 1))
+        after = np.tile(n_before + seen.max() + 1 + np.arange(len(layout) - n_before - len(row)), (3, 1))
+        return np.concatenate([before, n_before + seen, after], 1)
 
     @staticmethod
     def _places(grid):

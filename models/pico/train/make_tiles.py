@@ -89,7 +89,8 @@ def main():
     done_file = options.out / "pictures_done"
     done = int(done_file.read_text()) if done_file.exists() else 0
     n_tiles = 0
-    with open(options.out / "tiles.u8", "ab") as tiles_file, open(options.out / "labels.u8", "ab") as labels_file:
+    folder = options.out
+    with open(folder / "tiles.u8", "ab") as tiles_file, open(folder / "labels.u8", "ab") as labels_file:
         # Whole pictures only: what a killed run wrote beyond its last mark is cut off.
         whole = int((options.out / "tiles_done").read_text()) if done else 0
         tiles_file.truncate(whole * TILE * TILE * 3)

@@ -51,7 +51,8 @@ class Block(nn.Module):
         super().__init__()
         self.ln1, self.ln2 = RmsNorm(WIDTH), RmsNorm(WIDTH)
         self.attn_q, self.attn_k, self.attn_v, self.attn_out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.ffn_gate, self.ffn_up, self.ffn_down = nn.Linear(WIDTH, N_FF), nn.Linear(WIDTH, N_FF), nn.Linear(N_FF, WIDTH)
+        self.ffn_gate, self.ffn_up = nn.Linear(WIDTH, N_FF), nn.Linear(WIDTH, N_FF)
+        self.ffn_down = nn.Linear(N_FF, WIDTH)
         self.attends = attends
         if not attends:
             for part in (self.attn_q, self.attn_k, self.attn_v, self.attn_out):

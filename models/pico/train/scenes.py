@@ -155,11 +155,10 @@ class Scene:
         return list(found.values())
 
 
-def conversation(questions, after):
-    """Token ids after the picture, the marker `after` first, what is to be answered (-100 elsewhere) and, per question, its kind and
-    the place and token of the answer's first token."""
-    ids = encode(after)
-    wanted, firsts = [-100] * len(ids), []
+def conversation(questions):
+    """Token ids after the picture, what is to be answered (-100 elsewhere) and, per question, its kind and the place
+    and token of the answer's first token."""
+    ids, wanted, firsts = [], [], []
     for i, (what, question, answer) in enumerate(questions):
         asked = encode(("\n" if i == 0 else "\n<|im_start|>user\n") + question
                        + "<|im_end|>\n<|im_start|>assistant\n")

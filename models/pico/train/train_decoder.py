@@ -20,7 +20,7 @@ import torch.nn.functional as F
 
 import gguf_io
 import training
-from family import FAMILIES
+from family import FAMILIES, VISUAL
 from scenes import Bank, Scene, conversation
 from tiles import Tiles
 from train_tower import Classifier
@@ -31,6 +31,7 @@ STAGES = [(6, 32, 4, 300, 1e-3, 2000), (24, 24, 6, 100, 1e-3, 3000), (96, 8, 8, 
           (320, 3, 8, 6, 4e-4, 800), (700, 1, 8, 3, 2e-4, 400)]
 MIX = dict(number=0.7, exists=0.15, which=0.15)  # "count" is there too, but was not trained
 COLORED = 0.65  # share of pictures whose objects come in all colours and sizes
+FILMS = 0.2     # share of batches that are films, each tile a frame; they have a quarter of the tiles
 
 
 @torch.no_grad()
@@ -48,25 +49,27 @@ def features_of(family, tower, tiles, path, device):
 
 
 class Batch:
-    """`batch` pictures of one grid of tiles. ids [batch, n_text], wanted likewise, positions [batch, axes, n]."""
+    """`batch` pictures of one grid of tiles, or films. ids [batch, n_text] and wanted likewise are what follows the
+    layout, positions [batch, axes, n] of all."""
 
     def __init__(self, family, bank, rng, batch, n_tiles, n_questions, gap):
         rows, self.tiles, self.firsts, positions = [], [], [], []
-        grid = family.grid(n_tiles, rng)
+        self.as_film = as_film = family.has_films and rng.random() < FILMS
+        grid = family.grid(max(1, n_tiles // 4) if as_film else n_tiles, rng)
+        layout = None
         while len(rows) < batch:
-            scene = Scene(bank, grid[0] * grid[1], rng, rng.random() < COLORED, family.has_thumbnail)
+            scene = Scene(bank, grid[0] * grid[1], rng, rng.random() < COLORED, family.has_thumbnail and not as_film)
             questions = scene.questions(n_questions, MIX)
             if not questions:
                 continue
-            ids, wanted, firsts = conversation(questions, family.after)
+            ids, wanted, firsts = conversation(questions)
             self.firsts += [(len(rows), what, scene.colored, place, token, i)
                             for i, (what, place, token) in enumerate(firsts)]
             rows.append((ids, wanted))
             self.tiles.append(scene.tiles)
-            seen = family.positions(len(scene.tiles), grid, gap, rng)
-            n_before = len(family.before)
-            before = np.tile(np.arange(n_before), (len(seen), 1))
-            positions.append(np.concatenate([before, n_before + seen], 1))
+            layout = layout or family.layout(len(scene.tiles), as_film)
+            positions.append(family.positions(layout, grid, gap, rng))
+        self.layout = torch.tensor(layout)
         self.order = torch.from_numpy(family.order(len(self.tiles[0]), grid))
         n_text = max(len(ids) for ids, _ in rows)
         self.ids = torch.full((batch, n_text), EOT)
@@ -78,13 +81,15 @@ class Batch:
             [np.concatenate([p, np.tile(p.max() + 1 + np.arange(n_text), (len(p), 1))], 1) for p in positions]))
 
 
-def states(family, decoder, projector, features, batch, device):
+def states(decoder, projector, features, batch, device):
     """Normed states of the text after the picture, [batch, n_text, N_EMBD]."""
     chosen = torch.from_numpy(features[np.array(batch.tiles)].astype(np.float32)).to(device)
     seen = projector(chosen).flatten(1, 2)[:, batch.order]
-    before = decoder.token_embd(torch.tensor(family.before, device=device)).expand(len(seen), -1, -1)
-    x = torch.cat([before, seen, decoder.token_embd(batch.ids.to(device))], 1)
-    return decoder(x, batch.positions.to(device), first=x.shape[1] - batch.ids.shape[1])
+    layout = batch.layout.to(device)
+    prompt = decoder.token_embd(layout.clamp(min=0)).repeat(len(seen), 1, 1)
+    prompt[:, layout == VISUAL] = seen
+    x = torch.cat([prompt, decoder.token_embd(batch.ids.to(device))], 1)
+    return decoder(x, batch.positions.to(device), first=len(layout))
 
 
 @torch.no_grad()
@@ -94,10 +99,11 @@ def first_token_accuracy(family, decoder, projector, features, bank, rng, n_pict
     per_batch = max(1, min(8, 256 // n_tiles))
     for _ in range(-(-n_pictures // per_batch)):
         batch = Batch(family, bank, rng, per_batch, n_tiles, 4, gap)
-        h = states(family, decoder, projector, features, batch, device)
+        h = states(decoder, projector, features, batch, device)
         for row, what, colored, place, token, _ in batch.firsts:
             right = decoder.output(h[row, place]).argmax().item() == token
-            tally.setdefault(what + ("+" if colored else ""), []).append(right)
+            kind = ("film " if batch.as_film else "") + what + ("+" if colored else "")
+            tally.setdefault(kind, []).append(right)
     return {what: (float(np.mean(rights)), len(rights)) for what, rights in sorted(tally.items())}
 
 
@@ -168,7 +174,7 @@ def main():
                 group["lr"] = rate * training.rate_at(step / n_steps)
             batch = Batch(family, bank, rng, n_batch, int(rng.integers(max(1, n_tiles // 3), n_tiles + 1)), n_questions,
                           gap)
-            h = states(family, decoder, projector, features, batch, device)[:, :-1]
+            h = states(decoder, projector, features, batch, device)[:, :-1]
             wanted = batch.wanted[:, 1:].to(device)
             answers = wanted >= 0
             loss = F.cross_entropy(decoder.output(h[answers]), wanted[answers])
