@@ -99,8 +99,9 @@ def main():
         for i in range(done, options.pictures):
             rng = np.random.default_rng([options.seed, i])
             scratch = tempfile.mkdtemp(prefix="pico-needle-")
+            arguments = needle_arguments(rng, options.photos, options.colored)
             subprocess.run([options.plateau, "needle", "--out", scratch, "--seed", str(options.seed * 1000003 + i),
-                            *needle_arguments(rng, options.photos, options.colored)], check=True, stdout=subprocess.DEVNULL)
+                            *arguments], check=True, stdout=subprocess.DEVNULL)
             scene = json.loads(pathlib.Path(scratch, "scenes.jsonl").read_text())
             tiles, labels = cut(Image.open(pathlib.Path(scratch, scene["image"])), scene, rng, 0.12)
             shutil.rmtree(scratch)
