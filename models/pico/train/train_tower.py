@@ -4,7 +4,7 @@
     train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--family NAME] [--steps N] [--minutes M]
                    [--init MMPROJ.gguf]
 
-Heads read attention-pooled patches and projected tokens together: from the projected tokens alone
+Heads read attention-pooled patches, and each projected token by itself: from the projected tokens alone
 the digits are not learned. Started again with the same --out, it goes on from the checkpoint.
 --minutes ends the run by the clock instead, the learning rate decaying until then.
 """
@@ -27,7 +27,7 @@ USUAL_SHARE = 0.25  # of a batch: tiles with objects in their usual colours, whi
 CLASSES = (N_KIND, N_COLOR, N_SIZE, N_NUMBER)
 
 
-class Heads(nn.Module):
+class PooledHeads(nn.Module):
     """One learned query per attribute pools the tokens, one linear layer names the class."""
 
     def __init__(self, width):
@@ -43,17 +43,39 @@ class Heads(nn.Module):
         return [name(pooled[:, i]) for i, name in enumerate(self.name)]
 
 
+class TokenHeads(nn.Module):
+    """Every token by itself names the classes: what a drawing has on several tokens, the tower binds together in each,
+    and the language model need not."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.name = nn.ModuleList(nn.Linear(width, n) for n in CLASSES)
+
+    def forward(self, tokens):
+        tokens = self.norm(tokens)
+        return [name(tokens) for name in self.name]
+
+
 class Classifier(nn.Module):
     def __init__(self, family):
         super().__init__()
         self.tower = family.new_tower()
-        self.on_patches, self.on_tokens = Heads(family.width), Heads(N_EMBD)
+        self.on_patches, self.on_tokens = PooledHeads(family.width), TokenHeads(N_EMBD)
 
     def forward(self, pixels):
         """Logits of the four attributes, from the patches, then from the tokens."""
         patches = self.tower.patches(pixels)
         tokens = self.tower.projector(self.tower.shuffled(patches))
         return self.on_patches(patches), self.on_tokens(tokens)
+
+
+def loss_of(logits, wanted):
+    """Cross entropy; where logits are [batch, tokens, classes], of each token."""
+    if logits.dim() == 3:
+        wanted = wanted[:, None].expand(logits.shape[:2]).flatten()
+        logits = logits.flatten(0, 1)
+    return F.cross_entropy(logits, wanted)
 
 
 def augmented(pixels, rng):
@@ -73,6 +95,7 @@ def accuracy(model, tiles, device, limit):
     right = []
     for i in range(0, min(limit, len(tiles)), 200):
         logits = model(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device))[1]
+        logits = [l.mean(1) if l.dim() == 3 else l for l in logits]
         named = np.stack([l.argmax(1).cpu().numpy() for l in logits], 1)
         right.append(named == tiles.labels[i:i + 200, :4])
     right = np.concatenate(right)
@@ -126,7 +149,7 @@ def main():
                                          rng.choice(usual, n_usual)]))
         pixels = augmented(tiles.pixels[chosen], rng).to(device)
         wanted = torch.from_numpy(tiles.labels[chosen]).to(device)
-        loss = sum(F.cross_entropy(logits, wanted[:, i]) for heads in model(pixels)
+        loss = sum(loss_of(logits, wanted[:, i]) for heads in model(pixels)
                    for i, logits in enumerate(heads))
         optimizer.zero_grad()
         loss.backward()
