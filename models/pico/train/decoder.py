@@ -62,9 +62,8 @@ class Layer(nn.Module):
 class Decoder(nn.Module):
     """`sections`: rotary pairs per axis of the positions."""
 
-    def __init__(self, sections=(HEAD_DIM // 2,), rope_base=ROPE_BASE, has_qk_norm=True, has_qkv_bias=False):
+    def __init__(self, sections=(HEAD_DIM // 2,), has_qk_norm=True, has_qkv_bias=False):
         super().__init__()
-        self.rope_base = rope_base
         self.axis = torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
         self.token_embd = nn.Embedding(SIZE_OF_TABLE, N_EMBD)
         self.layers = nn.ModuleList(Layer(has_qk_norm, has_qkv_bias) for _ in range(N_LAYER))
@@ -82,7 +81,7 @@ class Decoder(nn.Module):
 
     def forward(self, x, positions, first=0):
         """x [batch, n, N_EMBD], positions [batch, axes, n] -> normed states of the rows from `first` on."""
-        frequency = self.rope_base ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
+        frequency = ROPE_BASE ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
         angle = positions[:, self.axis].transpose(1, 2)[:, None].float() * frequency
         cos, sin = angle.cos(), angle.sin()
         mask = torch.full((x.shape[1], x.shape[1]), -1e9, device=x.device).triu(1)

@@ -79,7 +79,7 @@ class Qwen25Vl:
 
     @staticmethod
     def new_decoder():
-        return Decoder(qwen25vl.SECTIONS, qwen25vl.ROPE_BASE, has_qk_norm=False, has_qkv_bias=True)
+        return Decoder(qwen25vl.SECTIONS, has_qk_norm=False, has_qkv_bias=True)
 
     @staticmethod
     def grid(n_tiles, rng):

@@ -19,7 +19,6 @@ SIDE = WINDOW // (PATCH * MERGE)           # tokens along a side of a tile
 N_TOKENS = SIDE * SIDE
 N_FEATURES = MERGE * MERGE * WIDTH
 SECTIONS = (4, 6, 6)                       # rotary pairs for time, row and column
-ROPE_BASE = 1e4                            # columns have the slowest pairs, and are few
 RMS_EPS = 1e-6
 
 

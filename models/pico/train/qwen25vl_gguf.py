@@ -15,7 +15,7 @@ def _f32(values):
 
 
 def write_decoder(path, decoder):
-    writer = text_writer(path, "qwen2vl", "plateau-pico-qwen2.5vl", Q.ROPE_BASE)
+    writer = text_writer(path, "qwen2vl", "plateau-pico-qwen2.5vl", D.ROPE_BASE)
     writer.add_rope_dimension_sections([*Q.SECTIONS, 0])
     writer.add_tensor("token_embd.weight", _f16(decoder.token_embd.weight))
     writer.add_tensor("output_norm.weight", _f32(decoder.output_norm.weight))

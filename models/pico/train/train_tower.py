@@ -2,11 +2,13 @@
 """Trains the vision tower to name what is on a tile: kind, colour, size and number.
 
     train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--family NAME] [--steps N] [--minutes M]
-                   [--init MMPROJ.gguf]
+                   [--init MMPROJ.gguf] [--teacher DECODER_CHECKPOINT]
 
 Heads read attention-pooled patches, and each projected token by itself: from the projected tokens alone
 the digits are not learned. Started again with the same --out, it goes on from the checkpoint.
 --minutes ends the run by the clock instead, the learning rate decaying until then.
+--teacher, a checkpoint of train_decoder.py: tokens also learn to be what the teacher's are at their place, so that
+its language model understands them (train_decoder.py --init).
 """
 import argparse
 
@@ -24,6 +26,7 @@ from tiles import Tiles
 
 MOST_SHIFT = 5  # pixels
 USUAL_SHARE = 0.25  # of a batch: tiles with objects in their usual colours, which are few in a set
+TEACHING = 5.0  # weight of the teacher's tokens beside eight cross entropies
 CLASSES = (N_KIND, N_COLOR, N_SIZE, N_NUMBER)
 
 
@@ -64,10 +67,30 @@ class Classifier(nn.Module):
         self.on_patches, self.on_tokens = PooledHeads(family.width), TokenHeads(N_EMBD)
 
     def forward(self, pixels):
-        """Logits of the four attributes, from the patches, then from the tokens."""
+        """Logits of the four attributes, from the patches and from the tokens; the tokens."""
         patches = self.tower.patches(pixels)
         tokens = self.tower.projector(self.tower.shuffled(patches))
-        return self.on_patches(patches), self.on_tokens(tokens)
+        return self.on_patches(patches), self.on_tokens(tokens), tokens
+
+
+class Teacher(nn.Module):
+    """Tower and projector of a trained pair."""
+
+    def __init__(self, path):
+        super().__init__()
+        state = torch.load(path, map_location="cpu")
+        self.tower = FAMILIES[state["family"]].new_tower()
+        self.tower.load_state_dict(state["tower"])
+        self.tower.projector.load_state_dict(state["projector"])
+
+    @torch.no_grad()
+    def forward(self, pixels, n_tokens):
+        """What n_tokens, a square of them, should be: [batch, n_tokens, N_EMBD]."""
+        tokens = self.tower(pixels)
+        side, finer = int(tokens.shape[1] ** 0.5), int((n_tokens / tokens.shape[1]) ** 0.5)
+        grid = tokens.view(len(tokens), side, side, N_EMBD)
+        grid = grid.repeat_interleave(finer, 1).repeat_interleave(finer, 2)
+        return grid.reshape(len(tokens), n_tokens, N_EMBD)
 
 
 def loss_of(logits, wanted):
@@ -110,6 +133,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--family", choices=FAMILIES, default="internvl")
     parser.add_argument("--init", help="mmproj GGUF of pico-internvl to start from")
+    parser.add_argument("--teacher", help="checkpoint of another family's language model")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--batch", type=int, default=48)
@@ -125,6 +149,7 @@ def main():
     if options.init:
         print("not taken over:", gguf_io.load_tower(options.init, model.tower))
     model.to(device)
+    teacher = Teacher(options.teacher).to(device) if options.teacher else None
     optimizer = torch.optim.AdamW(model.parameters(), options.rate, weight_decay=0.05)
     checkpoint = training.Checkpoint(options.out)
     step, state = 0, checkpoint.load()
@@ -149,8 +174,11 @@ def main():
                                          rng.choice(usual, n_usual)]))
         pixels = augmented(tiles.pixels[chosen], rng).to(device)
         wanted = torch.from_numpy(tiles.labels[chosen]).to(device)
-        loss = sum(loss_of(logits, wanted[:, i]) for heads in model(pixels)
-                   for i, logits in enumerate(heads))
+        *named, tokens = model(pixels)
+        loss = sum(loss_of(logits, wanted[:, i]) for heads in named for i, logits in enumerate(heads))
+        if teacher:
+            taught = teacher(pixels, tokens.shape[1])
+            loss = loss + TEACHING * F.mse_loss(tokens, taught) / taught.pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
