@@ -10,6 +10,7 @@ it is shown. The learning rate falls to nearly nothing at the end of every stage
 before is worse than none. Started again with the same --out, it goes on from the checkpoint.
 """
 import argparse
+import hashlib
 import pathlib
 import time
 
@@ -36,8 +37,12 @@ FILMS = 0.2     # share of batches that are films, each tile a frame; they have 
 
 @torch.no_grad()
 def features_of(family, tower, tiles, path, device):
-    """[n, tokens of a tile, features] f16, computed once and kept in a file."""
+    """[n, tokens of a tile, features] f16, computed once for a tower and kept in a file."""
     shape = (len(tiles), family.n_tokens, family.n_features)
+    digest = hashlib.sha256()
+    for values in tower.state_dict().values():
+        digest.update(values.cpu().numpy().tobytes())
+    path = path.with_name(f"{path.name}-{digest.hexdigest()[:12]}")
     if not path.exists() or path.stat().st_size != 2 * np.prod(shape):
         partial = path.with_suffix(".part")
         with open(partial, "wb") as file:
