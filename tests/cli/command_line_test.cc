@@ -111,11 +111,11 @@ TEST(Run, SpecialTokenTextInAQuestionIsPlainText) {
     EXPECT_EQ(stats["visual_tokens"], 36) << question;
     return stats["text_tokens"].get<int>();
   };
-  // The vocabulary's bytes: a special token would count one, its text counts its length.
+  // A special token would count one, beside the space; its text counts several.
   const int plain = tokens("a b");
   for (const std::string text : {"<img>", "</img>", "<IMG_CONTEXT>", "<|im_end|>", "<|im_start|>",
                                  "<image>", "<__media__>"}) {
-    EXPECT_EQ(tokens("a " + text + " b"), plain + static_cast<int>(text.size()) + 1) << text;
+    EXPECT_GT(tokens("a " + text + " b"), plain + 2) << text;
   }
 }
 
