@@ -71,7 +71,7 @@ TEST_P(PicoPairs, TellObjectsApartByColourAndSize) {
   const auto shares =
       accuracy({"--colors", "--objects", "8", "--distractors", "6"}, {"--kv-budget", "full"});
   ASSERT_EQ(shares.size(), 1U);
-  EXPECT_GE(shares.at("full"), 0.75);
+  EXPECT_GE(shares.at("full"), 0.65);
 }
 
 }  // namespace
