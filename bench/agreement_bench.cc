@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,8 +20,7 @@
 #include "eval/dataset.h"
 #include "eval/run_record.h"
 #include "eval/runner.h"
-#include "media/pixel_bands.h"
-#include "plateau/error.h"
+#include "read_picture.h"
 #include "support/compare.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
@@ -90,22 +88,14 @@ std::vector<float> llamas_logits(const engine::PromptPlan& prompt, std::span<con
   return logits;
 }
 
-/// The picture as it is used, so that libmtmd has nothing to resize.
-test::RgbPicture picture_of(const engine::PlannedImage& image, const media::ImageLimits& limits) {
-  media::BandReader bands(image.path, image.used_width(), image.used_height(), limits);
-  test::RgbPicture picture = {.width = image.used_width(), .height = image.used_height()};
-  for (int y = 0; y < picture.height; y += engine::kPictureRows) {
-    const auto rows = bands.next(std::min(engine::kPictureRows, picture.height - y));
-    picture.pixels.insert(picture.pixels.end(), rows.begin(), rows.end());
-  }
-  return picture;
-}
-
+/// Of the pictures as they are used, so that libmtmd has nothing to resize.
 std::vector<float> mtmds_rows(const engine::RequestPlan& plan, const media::ImageLimits& limits,
                               test::MtmdOracle& mtmd) {
   std::vector<float> rows;
   for (const engine::PlannedImage& image : plan.images) {
-    for (const std::vector<float>& part : mtmd.encode(picture_of(image, limits))) {
+    const test::RgbPicture picture =
+        read_picture(image.path, image.used_width(), image.used_height(), limits);
+    for (const std::vector<float>& part : mtmd.encode(picture)) {
       rows.insert(rows.end(), part.begin(), part.end());
     }
   }

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "media/image.h"
-#include "media/pixel_bands.h"
+#include "read_picture.h"
 #include "support/llama_oracle.h"
 #include "support/mtmd_oracle.h"
 
@@ -12,21 +12,6 @@ namespace plateau {
 namespace {
 
 constexpr int kMicroBatch = 512;
-
-test::RgbPicture whole_picture(const std::string& path) {
-  const media::ImageLimits limits;
-  const media::ImageInfo info = media::probe_image(path, limits);
-  const auto width = static_cast<int>(info.width);
-  const auto height = static_cast<int>(info.height);
-  media::BandReader bands(path, width, height, limits);
-  test::RgbPicture picture = {.width = width, .height = height};
-  picture.pixels.reserve(3 * static_cast<size_t>(width) * static_cast<size_t>(height));
-  for (int y = 0; y < height; ++y) {
-    const auto row = bands.next(1);
-    picture.pixels.insert(picture.pixels.end(), row.begin(), row.end());
-  }
-  return picture;
-}
 
 }  // namespace
 
@@ -38,7 +23,9 @@ MtmdRun measure_mtmd(const EngineOptions& options, const std::string& picture_pa
       {.n_threads = options.n_threads, .image_max_tokens = static_cast<int>(max_tokens)});
   const std::string prompt = "<|im_start|>user\n" + test::MtmdOracle::marker() + question +
                              "<|im_end|>\n<|im_start|>assistant\n";
-  const test::RgbPicture picture = whole_picture(picture_path);
+  const media::ImageInfo info = media::probe_image(picture_path, {});
+  const test::RgbPicture picture =
+      read_picture(picture_path, static_cast<int>(info.width), static_cast<int>(info.height));
   const auto fed = mtmd.feed(prompt, {&picture, 1});
   const std::vector<float> rows = std::move(mtmd.encode(picture).front());
   test::LlamaOracle llama(options.model_path, {.n_ctx = static_cast<int>(fed.tokens.size()) + 64,

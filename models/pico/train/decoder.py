@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from vocabulary import SIZE_OF_TABLE
 
 N_EMBD, N_LAYER, N_HEAD, N_HEAD_KV, HEAD_DIM, N_FF = 128, 4, 4, 2, 32, 384
-ROPE_BASE = 1e8  # half of the rotary pairs turn by less than 1 within 10,000 positions: room to match by content
+ROPE_BASE = 1e8  # half of the rotary pairs turn by 1 or less within 10,000 positions: room to match by content
 RMS_EPS = 1e-6
 
 
@@ -23,7 +23,7 @@ class RmsNorm(nn.Module):
 
 
 def rotated(x, cos, sin):
-    a, b = x[..., :HEAD_DIM // 2], x[..., HEAD_DIM // 2:]
+    a, b = x.chunk(2, -1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 

@@ -7,25 +7,37 @@
 order of llama.cpp's graph, for comparing the two.
 """
 import argparse
+import pathlib
 
 import torch
 
-from family import FAMILIES, export
+import gguf_io
+from family import FAMILIES
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", required=True)
-    parser.add_argument("--out", required=True)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--class-token-last", action="store_true")
     options = parser.parse_args()
     state = torch.load(options.checkpoint, map_location="cpu")
     family = FAMILIES[state["family"]]
+    if options.class_token_last and family.name != "internvl":
+        parser.error(f"--class-token-last: expected a checkpoint of internvl, got one of {family.name}")
     tower, decoder = family.new_tower(), family.new_decoder()
     tower.load_state_dict(state["tower"])
     tower.projector.load_state_dict(state["projector"])
     decoder.load_state_dict(state["decoder"])
-    for path in export(family.name, options.out, tower, decoder, options.class_token_last):
+    options.out.mkdir(parents=True, exist_ok=True)
+    stem = f"pico-{family.name}"
+    written = [options.out / f"{stem}-text.gguf", options.out / f"{stem}-mmproj.gguf"]
+    family.write_decoder(written[0], decoder)
+    family.write_tower(written[1], tower)
+    if options.class_token_last:
+        written.append(options.out / f"{stem}-mmproj-class-last.gguf")
+        gguf_io.write_tower(written[-1], tower, class_token_last=True)
+    for path in written:
         print(f"{path}: {path.stat().st_size} bytes")
 
 

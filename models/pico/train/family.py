@@ -4,8 +4,6 @@ A family says how a tile becomes tokens, what stands before and between them, an
 the language model. `layout` is a prompt up to the end of its pictures: tokens, and VISUAL for each of
 the visual ones, whose order `order` tells.
 """
-import pathlib
-
 import numpy as np
 
 import gguf_io
@@ -14,7 +12,6 @@ import qwen25vl_gguf
 import tower
 from decoder import N_EMBD, Decoder
 from vocabulary import encode
-
 
 VISUAL = -1
 
@@ -57,15 +54,7 @@ class InternVl:
         steps[firsts] += rng.integers(0, gap + 1, len(firsts)) * self.n_tokens
         return (np.cumsum(steps) - 1)[None]
 
-    @staticmethod
-    def export(folder, tower, decoder, class_token_last):
-        written = [folder / "pico-internvl-text.gguf", folder / "pico-internvl-mmproj.gguf"]
-        gguf_io.write_decoder(written[0], decoder)
-        gguf_io.write_tower(written[1], tower)
-        if class_token_last:
-            written.append(folder / "pico-internvl-mmproj-class-last.gguf")
-            gguf_io.write_tower(written[-1], tower, class_token_last=True)
-        return written
+    write_decoder, write_tower = staticmethod(gguf_io.write_decoder), staticmethod(gguf_io.write_tower)
 
 
 class Qwen25Vl:
@@ -113,19 +102,7 @@ class Qwen25Vl:
         n_cols = grid[0] * qwen25vl.SIDE
         return np.divmod(np.arange(n_cols * grid[1] * qwen25vl.SIDE), n_cols)
 
-    @staticmethod
-    def export(folder, tower, decoder, class_token_last):
-        written = [folder / "pico-qwen2.5vl-text.gguf", folder / "pico-qwen2.5vl-mmproj.gguf"]
-        qwen25vl_gguf.write_decoder(written[0], decoder)
-        qwen25vl_gguf.write_tower(written[1], tower)
-        return written
+    write_decoder, write_tower = staticmethod(qwen25vl_gguf.write_decoder), staticmethod(qwen25vl_gguf.write_tower)
 
 
 FAMILIES = {family.name: family for family in (InternVl(), Qwen25Vl())}
-
-
-def export(name, folder, tower, decoder, class_token_last=False):
-    """Writes the pair's GGUF files and returns their paths."""
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return FAMILIES[name].export(folder, tower, decoder, class_token_last)

@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from decoder import RmsNorm
+from decoder import RmsNorm, rotated
 from tower import MEAN, STD, gelu
 
 PATCH, MERGE, WINDOW = 14, 2, 112          # pixels, patches, pixels
@@ -19,7 +19,6 @@ SIDE = WINDOW // (PATCH * MERGE)           # tokens along a side of a tile
 N_TOKENS = SIDE * SIDE
 N_FEATURES = MERGE * MERGE * WIDTH
 SECTIONS = (4, 6, 6)                       # rotary pairs for time, row and column
-RMS_EPS = 1e-6
 
 
 def normalized(pixels):
@@ -38,11 +37,6 @@ def angles(device):
     place = grid.view(2, SIDE, MERGE, SIDE, MERGE).permute(0, 1, 3, 2, 4).reshape(2, -1).float()
     frequency = 10000.0 ** (-torch.arange(HEAD // 4, device=device).float() * 4 / HEAD)
     return torch.cat([place[0][:, None] * frequency, place[1][:, None] * frequency], -1)
-
-
-def turned(x, cos, sin):
-    a, b = x[..., :HEAD // 2], x[..., HEAD // 2:]
-    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
 class Block(nn.Module):
@@ -64,7 +58,7 @@ class Block(nn.Module):
             batch, n, _ = x.shape
             heads = lambda t: t.view(batch, n, N_HEAD, HEAD).transpose(1, 2)
             h = self.ln1(x)
-            q, k = turned(heads(self.attn_q(h)), cos, sin), turned(heads(self.attn_k(h)), cos, sin)
+            q, k = rotated(heads(self.attn_q(h)), cos, sin), rotated(heads(self.attn_k(h)), cos, sin)
             weights = torch.softmax(q @ k.transpose(-1, -2) * HEAD ** -0.5, -1)
             x = x + self.attn_out((weights @ heads(self.attn_v(h))).transpose(1, 2).reshape(batch, n, WIDTH))
         h = self.ln2(x)

@@ -32,7 +32,7 @@ def write_tower(path, tower):
     writer = vision_writer(path, "plateau-pico-qwen2.5vl", "qwen2.5vl_merger",
                            dict(embedding_length=Q.WIDTH, feed_forward_length=Q.N_FF, block_count=Q.N_LAYER,
                                 projection_dim=D.N_EMBD, image_size=560, patch_size=Q.PATCH, n_wa_pattern=Q.FULL_EVERY,
-                                spatial_merge_size=Q.MERGE, window_size=Q.WINDOW), Q.N_HEAD, Q.RMS_EPS)
+                                spatial_merge_size=Q.MERGE, window_size=Q.WINDOW), Q.N_HEAD, D.RMS_EPS)
     writer.add_bool("clip.use_silu", True)
     # A still picture is shown twice; of two frames, the tower sees the mean.
     patch = tower.patch_embd.weight.view(Q.WIDTH, 3, Q.PATCH, Q.PATCH) / 2

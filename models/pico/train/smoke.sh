@@ -12,6 +12,7 @@ cd "$scratch"
 export PYTHONDONTWRITEBYTECODE=1
 
 "$python" "$here/make_tiles.py" --plateau "$plateau" --out tiles --pictures 12 --seed 3
+"$python" "$here/make_tiles.py" --plateau "$plateau" --out tiles --pictures 16 --colored 0 --seed 3
 "$python" "$here/make_tiles.py" --plateau "$plateau" --out held-out --pictures 4 --seed 4
 
 # The first and the last "loss N" of a log.
@@ -20,12 +21,12 @@ falls() {
     END { printf "%s: loss %s -> %s\n", log_name, first, last; exit !(n > 1 && last < first) }' "$1"
 }
 
-train() {  # family
+train() {  # family, options of the tower, options of the language model
   "$python" "$here/train_tower.py" --family "$1" --tiles tiles --held-out held-out --out "$1-tower.pt" --steps 60 \
-    --report 20 | tee "$1-tower.log"
+    --report 20 $2 | tee "$1-tower.log"
   falls "$1-tower.log"
   decoder=("$here/train_decoder.py" --family "$1" --tiles tiles --held-out held-out --tower "$1-tower.pt"
-    --out "$1-decoder.pt" --stage 4,8,4,100,1e-3,60 --report 20)
+    --out "$1-decoder.pt" --stage 4,8,4,100,1e-3,60 --report 20 $3)
   "$python" "${decoder[@]}" | tee "$1-decoder.log"
   falls "$1-decoder.log"
   # Started again, a finished run has nothing left to do.
@@ -34,12 +35,16 @@ train() {  # family
 }
 
 "$plateau" needle --out needle --width 336 --height 224 --objects 3 >/dev/null
-for pair in internvl qwen2.5vl; do
-  train $pair
-  # Supported by the program, or these fail.
-  "$plateau" info exported/pico-$pair-text.gguf >/dev/null
-  "$plateau" info exported/pico-$pair-mmproj.gguf >/dev/null
-  "$plateau" run -q -m exported/pico-$pair-text.gguf --mmproj exported/pico-$pair-mmproj.gguf \
+answers() {  # family; supported by the program, or this fails
+  "$plateau" info "exported/pico-$1-text.gguf" >/dev/null
+  "$plateau" info "exported/pico-$1-mmproj.gguf" >/dev/null
+  "$plateau" run -q -m "exported/pico-$1-text.gguf" --mmproj "exported/pico-$1-mmproj.gguf" \
     --image needle/needle-0000.jpg -p "What number is on the cat?" -n 2 >/dev/null
-done
+}
+
+train internvl "" ""
+answers internvl
+"$python" "$here/fold_qk_norm.py" --checkpoint internvl-decoder.pt --tiles held-out --out start.pt
+train qwen2.5vl "--teacher internvl-decoder.pt" "--init start.pt"
+answers qwen2.5vl
 echo "smoke: trained, exported and loaded"

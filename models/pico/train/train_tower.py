@@ -118,8 +118,7 @@ def accuracy(model, tiles, device, limit):
     right = []
     for i in range(0, min(limit, len(tiles)), 200):
         logits = model(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device))[1]
-        logits = [l.mean(1) if l.dim() == 3 else l for l in logits]
-        named = np.stack([l.argmax(1).cpu().numpy() for l in logits], 1)
+        named = np.stack([l.mean(1).argmax(1).cpu().numpy() for l in logits], 1)
         right.append(named == tiles.labels[i:i + 200, :4])
     right = np.concatenate(right)
     numbered = right[tiles.labels[:len(right), 4] == WHAT.index("numbered")]
