@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "cli/plateau_process.h"
 
@@ -20,19 +19,11 @@ std::vector<std::string> bench(const std::vector<std::string>& arguments) {
   return words;
 }
 
-std::vector<json> lines_of(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream stream(text);
-  std::string line;
-  while (std::getline(stream, line)) lines.push_back(json::parse(line));
-  return lines;
-}
-
 TEST(Bench, AFingerprintThenALinePerPointAndATable) {
   const Finished finished =
       plateau(bench({"--tokens", "64,600", "--kv-budget", "full,256", "--repeats", "1"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  const auto lines = lines_of(finished.out);
+  const auto lines = json_lines(finished.out);
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0]["type"], "fingerprint");
   EXPECT_EQ(lines[0]["model"]["file"], "pico-internvl-text.gguf");
@@ -56,7 +47,7 @@ TEST(Bench, IsolationChangesNoCount) {
         plateau(bench({"--tokens", "300", "--kv-budget", "128", "--repeats", "1", "-q", flag}));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_THAT(finished.err, IsEmpty());
-    const json line = lines_of(finished.out).at(1);
+    const json line = json_lines(finished.out).at(1);
     EXPECT_EQ(line["isolated"], flag == "--isolate");
     return std::vector<json>{line["kv_bytes"], line["kept_tokens"], line["compute_bytes"],
                              line["blocks"]};
@@ -68,7 +59,7 @@ TEST(Bench, AgainstLlamaCpp) {
   const Finished finished =
       plateau(bench({"--tokens", "300", "--repeats", "2", "--against", "llama.cpp"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  const json line = lines_of(finished.out).at(1);
+  const json line = json_lines(finished.out).at(1);
   EXPECT_GT(line["speedup"]["ttft"]["median"], 0);
   EXPECT_GT(line["llama_cpp"]["ttft_ms"]["min"], 0);
   EXPECT_EQ(line["llama_cpp"]["ubatch"], line["largest_block"]);
@@ -79,7 +70,7 @@ TEST(Bench, AFailedPointIsRecordedAndTheOthersGoOn) {
     const Finished finished =
         plateau(bench({"--tokens", "300", "--kv-budget", "10,128", "--repeats", "1", flag}));
     EXPECT_EQ(finished.exit_code, 2);
-    const auto lines = lines_of(finished.out);
+    const auto lines = json_lines(finished.out);
     ASSERT_EQ(lines.size(), 3u);
     EXPECT_THAT(lines[1]["error"].get<std::string>(), HasSubstr("[--kv-budget] expected at least"));
     EXPECT_FALSE(lines[2].contains("error"));
@@ -95,7 +86,7 @@ TEST(Bench, AppendsToItsFile) {
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_THAT(finished.out, IsEmpty());
   }
-  EXPECT_EQ(lines_of(media::testing::read_file(dir.file("b.jsonl"))).size(), 4u);
+  EXPECT_EQ(json_lines(media::testing::read_file(dir.file("b.jsonl"))).size(), 4u);
 }
 
 TEST(Bench, AnIncompleteLastLineIsNotContinued) {
@@ -105,7 +96,7 @@ TEST(Bench, AnIncompleteLastLineIsNotContinued) {
       plateau(bench({"--tokens", "64", "--repeats", "1", "--out", dir.file("b.jsonl")})).exit_code,
       0);
   const std::string text = media::testing::read_file(dir.file("b.jsonl"));
-  EXPECT_EQ(lines_of(text.substr(text.find('\n') + 1)).size(), 2u);
+  EXPECT_EQ(json_lines(text.substr(text.find('\n') + 1)).size(), 2u);
 }
 
 TEST(Bench, AnotherFileIsLeftAlone) {
@@ -130,7 +121,7 @@ TEST(Bench, FramesGoThroughTheEncoder) {
   const Finished finished = plateau(bench(
       {"--mmproj", pico_mmproj(), "--frames", "3,20", "--kv-budget", "full,40", "--repeats", "1"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  const auto lines = lines_of(finished.out);
+  const auto lines = json_lines(finished.out);
   ASSERT_EQ(lines.size(), 5u);
   for (size_t i = 1; i < lines.size(); ++i) {
     const json& line = lines[i];
@@ -150,7 +141,7 @@ TEST(Bench, AnInterruptionKeepsWhatIsFinished) {
                                            "--repeats", "1", "--out", dir.file("b.jsonl")}),
                                     {.interrupt_after = "      64     256"});
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
-  const auto lines = lines_of(media::testing::read_file(dir.file("b.jsonl")));
+  const auto lines = json_lines(media::testing::read_file(dir.file("b.jsonl")));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[1]["visual_tokens"], 64);
 }

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -39,10 +38,7 @@ class EvalCommand : public ::testing::Test {
   }
 
   static std::vector<json> lines_of(const std::string& path) {
-    std::vector<json> lines;
-    std::istringstream text(media::testing::read_file(path));
-    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-    return lines;
+    return json_lines(media::testing::read_file(path));
   }
   static std::vector<json> of_type(const std::vector<json>& lines, const std::string& type) {
     std::vector<json> result;

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -34,17 +33,22 @@ class PicoPairs : public ::testing::TestWithParam<std::string> {
                                      std::to_string(kPictures)};
     make.insert(make.end(), needle_options.begin(), needle_options.end());
     EXPECT_EQ(plateau(make).exit_code, 0);
-    const std::string pair = std::string(PLATEAU_PICO_DIR "/pico-") + GetParam();
-    std::vector<std::string> eval = {
-        "eval", "--set", set,     "-m",   pair + "-text.gguf", "--mmproj", pair + "-mmproj.gguf",
-        "-t",   "1",     "--out", results};
+    std::vector<std::string> eval = {"eval",
+                                     "--set",
+                                     set,
+                                     "-m",
+                                     pico_text(GetParam()),
+                                     "--mmproj",
+                                     pico_mmproj(GetParam()),
+                                     "-t",
+                                     "1",
+                                     "--out",
+                                     results};
     eval.insert(eval.end(), eval_options.begin(), eval_options.end());
     const Finished finished = plateau(eval);
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     std::map<std::string, double> shares;
-    std::istringstream lines(media::testing::read_file(results));
-    for (std::string line; std::getline(lines, line);) {
-      const auto result = nlohmann::json::parse(line);
+    for (const nlohmann::json& result : json_lines(media::testing::read_file(results))) {
       if (result["type"] != "result") continue;
       shares[result["setting"]] += result["right"] ? 1.0 / kPictures : 0;
     }

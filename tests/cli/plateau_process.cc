@@ -109,8 +109,20 @@ Finished plateau(const std::vector<std::string>& arguments, const StartOptions& 
   return result;
 }
 
-std::string pico_text() { return PLATEAU_PICO_DIR "/pico-internvl-text.gguf"; }
-std::string pico_mmproj() { return PLATEAU_PICO_DIR "/pico-internvl-mmproj.gguf"; }
+std::string pico_text(const std::string& family) {
+  return PLATEAU_PICO_DIR "/pico-" + family + "-text.gguf";
+}
+
+std::string pico_mmproj(const std::string& family) {
+  return PLATEAU_PICO_DIR "/pico-" + family + "-mmproj.gguf";
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
 
 std::vector<std::string> pico_run(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"run", "-m", pico_text(), "--mmproj", pico_mmproj(), "-t", "1"};

@@ -27,10 +27,14 @@ struct StartOptions {
 /// Runs `plateau ARGUMENTS...` to its end.
 Finished plateau(const std::vector<std::string>& arguments, const StartOptions& options = {});
 
-std::string pico_text();
-std::string pico_mmproj();
+/// The bundled pair of a family, "internvl" or "qwen2.5vl".
+std::string pico_text(const std::string& family = "internvl");
+std::string pico_mmproj(const std::string& family = "internvl");
 
-/// `run` on one thread with the pico pair and these arguments.
+/// The lines of a JSONL text.
+std::vector<nlohmann::json> json_lines(const std::string& text);
+
+/// `run` on one thread with pico-internvl and these arguments.
 std::vector<std::string> pico_run(const std::vector<std::string>& arguments);
 
 /// pico_run() with --stats-json, which must be answered: exit code 0.
