@@ -1,6 +1,6 @@
 // What a text model's GGUF says, validated: every number that a graph is built from is known to be
 // sane, so that no assertion of ggml or llama.cpp can be reached from a file.
-// Tested by tests/model/model_config_test.cc.
+// Tested by tests/model/model_config_test.cc, model_tensors_test.cc and model_tokenizer_test.cc.
 #pragma once
 
 #include <array>

@@ -1,9 +1,7 @@
 #include "model/model_config.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -12,58 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "support/expect_error.h"
-#include "support/synth.h"
-#include "support/temp_dir.h"
+#include "model/model_config_fixture.h"
 
 namespace plateau::model {
 namespace {
 
-using test::expect_error;
-using test::GgufMutations;
-using test::GgufValue;
-using test::TinyTextModel;
-
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
-
-/// Damage, and what the error must name: the key or tensor, the expected and the found.
-struct Case {
-  std::string what;
-  GgufMutations mutations;
-  ErrorCode code;
-  std::vector<std::string> parts;
-};
-
-class ModelConfigTest : public testing::Test {
- protected:
-  ModelConfig read(const TinyTextModel& model, GgufMutations mutations = {}) {
-    mutations.data = GgufMutations::Data::kSparse;  // only metadata is read
-    write_tiny_text(model, path_, mutations);
-    return read_model_config(GgufFile::open(path_));
-  }
-  void expect_refused(const TinyTextModel& model, const std::vector<Case>& cases) {
-    for (const Case& c : cases) {
-      SCOPED_TRACE(model.arch + ": " + c.what);
-      std::vector<std::string> parts = c.parts;
-      parts.push_back(path_);
-      expect_error([&] { read(model, c.mutations); }, c.code, parts);
-    }
-  }
-  test::TempDir dir_;
-  std::string path_ = dir_.file("text.gguf");
-};
-
-const TinyTextModel kQwen3 = {};
-const TinyTextModel kLlama = {.arch = "llama"};
-const TinyTextModel kQwen2 = {.arch = "qwen2"};
-const TinyTextModel kQwen2VL = {.arch = "qwen2vl"};
-// For tests that go through all tensors.
-const TinyTextModel kOneLayer[] = {{.arch = "qwen3", .n_layer = 1},
-                                   {.arch = "qwen2", .n_layer = 1},
-                                   {.arch = "qwen2vl", .n_layer = 1},
-                                   {.arch = "llama", .n_layer = 1}};
 
 TEST_F(ModelConfigTest, ReadsWhatTheFileSays) {
   const ModelConfig config = read(
@@ -211,88 +164,6 @@ TEST_F(ModelConfigTest, AProjectorInPlaceOfTheTextModelIsNamed) {
                {path_, "text model", "--mmproj"});
 }
 
-TEST_F(ModelConfigTest, EveryTensorIsRequired) {
-  for (const TinyTextModel& model : kOneLayer) {
-    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
-      if (tensor.name == "output.weight") continue;  // tied then
-      SCOPED_TRACE(model.arch + " " + tensor.name);
-      expect_error([&] { read(model, {.omit_tensors = {tensor.name}}); }, ErrorCode::kCorrupt,
-                   {path_, tensor.name, "found none"});
-    }
-  }
-  EXPECT_TRUE(read(kQwen3, {.omit_tensors = {"output.weight"}}).tied_embeddings);
-}
-
-TEST_F(ModelConfigTest, EveryTensorHasItsShape) {
-  for (const TinyTextModel& model : kOneLayer) {
-    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
-      std::vector<std::vector<int64_t>> shapes(3, tensor.ne);
-      shapes[0].back() += 32;
-      shapes[1].front() *= 2;
-      shapes[2].push_back(2);
-      for (const auto& ne : shapes) {
-        std::array<int64_t, 4> full = {1, 1, 1, 1};
-        std::copy(ne.begin(), ne.end(), full.begin());
-        // The rows of the embedding are the vocabulary's size, so that the token list disagrees.
-        const bool rows =
-            tensor.name == "token_embd.weight" && ne.front() == tensor.ne.front() && ne.size() == 2;
-        SCOPED_TRACE(model.arch + " " + tensor.name + " " + shape_to_string(full));
-        expect_error(
-            [&] {
-              read(model, {.reshape_tensors = {{tensor.name, ne}}});
-            },
-            ErrorCode::kCorrupt, {path_, tensor.name, rows ? "tokens" : shape_to_string(full)});
-      }
-    }
-  }
-}
-
-TEST_F(ModelConfigTest, EveryTensorHasATypeThatTheGraphTakes) {
-  for (const TinyTextModel& model : kOneLayer) {
-    for (const test::PlannedTensor& tensor : plan_tiny_text(model).tensors) {
-      const bool is_vector = tensor.ne.size() == 1;
-      std::vector<ggml_type> types = {GGML_TYPE_I16, GGML_TYPE_F64, GGML_TYPE_Q8_1};
-      if (is_vector) types.insert(types.end(), {GGML_TYPE_F16, GGML_TYPE_BF16});
-      for (const ggml_type type : types) {
-        if (tensor.ne.front() % ggml_blck_size(type) != 0) continue;
-        SCOPED_TRACE(model.arch + " " + tensor.name + " " + ggml_type_name(type));
-        expect_error(
-            [&] {
-              read(model, {.retype_tensors = {{tensor.name, type}}});
-            },
-            ErrorCode::kUnsupported, {path_, tensor.name, ggml_type_name(type)});
-      }
-    }
-  }
-}
-
-TEST_F(ModelConfigTest, ATensorThatTheGraphWouldLeaveOutIsRefused) {
-  const int64_t n_vocab = static_cast<int64_t>(test::make_tiny_vocab().tokens.size());
-  const std::vector<test::PlannedTensor> others = {
-      {.name = "output.bias", .ne = {n_vocab}},
-      {.name = "rope_freqs.weight", .ne = {8}},
-      {.name = "blk.0.attn_q.scale", .ne = {1}},
-      {.name = "blk.0.attn_q.input_scale", .ne = {1}},
-      {.name = "blk.0.attn_qkv.weight", .ne = {64, 128}},
-      {.name = "blk.0.attn_output.bias", .ne = {64}, .type = GGML_TYPE_I32},
-      {.name = "blk.2.attn_norm.weight", .ne = {64}},
-      {.name = "blk.0.ffn_gate_exps.weight", .ne = {64, 128, 2}},
-      {.name = "cls.output.weight", .ne = {64, 2}}};
-  for (const TinyTextModel& model : {kQwen3, kQwen2, kQwen2VL, kLlama}) {
-    for (const test::PlannedTensor& tensor : others) {
-      SCOPED_TRACE(model.arch + " " + tensor.name);
-      expect_error([&] { read(model, {.add_tensors = {tensor}}); }, ErrorCode::kUnsupported,
-                   {path_, tensor.name});
-    }
-  }
-  expect_refused(kQwen3, {{"q bias",
-                           {.add_tensors = {{.name = "blk.0.attn_q.bias", .ne = {64}}}},
-                           ErrorCode::kUnsupported,
-                           {"blk.0.attn_q.bias"}}});
-}
-
-// Every required key: absent, of another type, and with values that libllama or ggml would assert
-// on, or compute nonsense with.
 TEST_F(ModelConfigTest, EveryNumberIsChecked) {
   for (const TinyTextModel& model : {kQwen3, kQwen2, kQwen2VL, kLlama}) {
     const std::string arch = model.arch + ".";
@@ -423,115 +294,6 @@ TEST_F(ModelConfigTest, NumbersThatContradictTheTensorsAreRefused) {
                       .omit_keys = {"qwen3.attention.key_length"}});
       },
       ErrorCode::kCorrupt, {path_, "attention.head_count", "3", "64"});
-}
-
-TEST_F(ModelConfigTest, TheTokenizerIsChecked) {
-  const test::TinyVocab vocab = test::make_tiny_vocab();
-  const auto n = static_cast<uint32_t>(vocab.tokens.size());
-  const auto tokens_with = [&](size_t i, const std::string& text) {
-    std::vector<std::string> tokens = vocab.tokens;
-    tokens[i] = text;
-    return tokens;
-  };
-  const std::string tokens = "tokenizer.ggml.tokens", merges = "tokenizer.ggml.merges",
-                    types = "tokenizer.ggml.token_type", kind = "tokenizer.ggml.model",
-                    pre = "tokenizer.ggml.pre", eos = "tokenizer.ggml.eos_token_id",
-                    bos = "tokenizer.ggml.bos_token_id", add_bos = "tokenizer.ggml.add_bos_token";
-  const auto corrupt = ErrorCode::kCorrupt;
-  std::vector<Case> cases = {
-      {"no tokens", {.omit_keys = {tokens}}, corrupt, {tokens, std::to_string(n), "got 0"}},
-      {"0 tokens",
-       {.set_keys = {{tokens, std::vector<std::string>{}}}},
-       corrupt,
-       {tokens, "got 0"}},
-      {"too few tokens",
-       {.set_keys = {{tokens, std::vector<std::string>{"a", "b"}}}},
-       corrupt,
-       {tokens, std::to_string(n), "got 2"}},
-      {"a repeated token",
-       {.set_keys = {{tokens, tokens_with(5, vocab.tokens[6])}}},
-       corrupt,
-       {tokens, "differ", vocab.tokens[6]}},
-      {"tokens as integers",
-       {.set_keys = {{tokens, std::vector<int32_t>(n, 1)}}},
-       corrupt,
-       {tokens, "strings"}},
-      {"tokens as one string", {.set_keys = {{tokens, "a"}}}, corrupt, {tokens, "array", "str"}},
-      {"no types", {.omit_keys = {types}}, corrupt, {types, std::to_string(n), "got 0"}},
-      {"too few types",
-       {.set_keys = {{types, std::vector<int32_t>(n - 1, 1)}}},
-       corrupt,
-       {types, std::to_string(n), std::to_string(n - 1)}},
-      {"types as floats",
-       {.set_keys = {{types, std::vector<float>(n, 1)}}},
-       corrupt,
-       {types, "integers"}},
-      {"types as strings",
-       {.set_keys = {{types, std::vector<std::string>(n, "1")}}},
-       corrupt,
-       {types, "integers"}},
-      {"no merges", {.omit_keys = {merges}}, corrupt, {merges, "none"}},
-      {"merges as integers",
-       {.set_keys = {{merges, std::vector<int32_t>{1}}}},
-       corrupt,
-       {merges, "strings"}},
-      {"a merge without a space",
-       {.set_keys = {{merges, std::vector<std::string>{"ab"}}}},
-       corrupt,
-       {merges, "pairs", "ab"}},
-      {"an empty merge",
-       {.set_keys = {{merges, std::vector<std::string>{""}}}},
-       corrupt,
-       {merges, "pairs"}},
-      {"no model", {.omit_keys = {kind}}, corrupt, {kind, "string", "none"}},
-      {"no pre-tokenizer", {.omit_keys = {pre}}, corrupt, {pre, "string", "none"}},
-      {"pre-tokenizer of another type",
-       {.set_keys = {{pre, uint32_t{1}}}},
-       corrupt,
-       {pre, "string", "u32"}},
-      {"no eos", {.omit_keys = {eos}}, corrupt, {eos, "integer", "none"}},
-      {"bos wanted, none given",
-       {.set_keys = {{add_bos, true}}, .omit_keys = {bos}},
-       corrupt,
-       {bos, "integer", "none"}},
-      {"add_bos of another type",
-       {.set_keys = {{add_bos, uint32_t{1}}}},
-       corrupt,
-       {add_bos, "bool", "u32"}},
-      {"template of another type",
-       {.set_keys = {{"tokenizer.chat_template", uint32_t{1}}}},
-       corrupt,
-       {"tokenizer.chat_template", "string", "u32"}},
-  };
-  for (const std::string name :
-       {"llama", "bert", "t5", "rwkv", "none", "no_vocab", "plamo2", "gemma4", "bogus", ""}) {
-    cases.push_back({name,
-                     {.set_keys = {{kind, name}}},
-                     ErrorCode::kUnsupported,
-                     {kind, "gpt2", "got " + name}});
-  }
-  for (const char* name : {"bos", "eos", "padding", "unknown", "eot", "separator"}) {
-    const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
-    const std::string last = "between 0 and " + std::to_string(n - 1);
-    cases.push_back({key, {.set_keys = {{key, n}}}, corrupt, {key, last, std::to_string(n)}});
-    cases.push_back({key, {.set_keys = {{key, kMax}}}, corrupt, {key, last}});
-    cases.push_back({key, {.set_keys = {{key, int32_t{-1}}}}, corrupt, {key, last, "-1"}});
-    cases.push_back({key, {.set_keys = {{key, "one"}}}, corrupt, {key, "integer", "str"}});
-  }
-  expect_refused(kQwen3, cases);
-}
-
-TEST_F(ModelConfigTest, MoreTokensThanRowsAreRefused) {
-  const int64_t n = static_cast<int64_t>(test::make_tiny_vocab().tokens.size());
-  for (const int64_t rows : {n - 32, n + 32}) {
-    expect_error(
-        [&] {
-          read(kQwen3, {.reshape_tensors = {{"token_embd.weight", {64, rows}},
-                                            {"output.weight", {64, rows}}}});
-        },
-        ErrorCode::kCorrupt,
-        {path_, "tokenizer.ggml.tokens", std::to_string(rows), std::to_string(n)});
-  }
 }
 
 }  // namespace
