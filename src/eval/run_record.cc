@@ -50,6 +50,7 @@ Json to_json(const ResultRecord& record) {
   } else {
     json["needle"] = nullptr;
   }
+  json["media_bytes"] = record.media_bytes;
   json["prompt_tokens"] = record.prompt_tokens;
   json["visual_tokens"] = record.visual_tokens;
   json["blocks"] = record.blocks;
@@ -142,6 +143,7 @@ ResultRecord read_result(const JsonRecord& json) {
   read_score(json, record);
   if (json.has("log_probs")) record.log_probs = json.numbers("log_probs");
   if (json.has("needle")) record.needle = read_needle(json.object("needle"));
+  record.media_bytes = count_of(json, "media_bytes");
   record.prompt_tokens = count_of(json, "prompt_tokens");
   record.visual_tokens = count_of(json, "visual_tokens");
   record.blocks = count_of(json, "blocks");

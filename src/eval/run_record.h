@@ -41,6 +41,7 @@ struct ResultRecord {
   bool right = false;
   std::optional<KeptNeedle> needle;
 
+  int64_t media_bytes = 0;  // of the question's pictures and films when it was asked
   int64_t prompt_tokens = 0;
   int64_t visual_tokens = 0;
   int64_t blocks = 0;

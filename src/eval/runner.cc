@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -49,6 +51,19 @@ std::string expected_answer(const SetQuestion& question) {
     text += (text.empty() ? "" : question.is_list ? ", " : " | ") + answer;
   }
   return text;
+}
+
+/// Of the files that the question names; none when one is gone.
+std::optional<int64_t> media_bytes(const SetQuestion& question) {
+  int64_t sum = 0;
+  for (const MediaItem& item : question.media) {
+    std::error_code error;
+    if (std::filesystem::is_directory(item.path, error)) continue;
+    const auto size = std::filesystem::file_size(item.path, error);
+    if (error) return {};
+    sum += static_cast<int64_t>(size);
+  }
+  return sum;
 }
 
 std::optional<KeptNeedle> kept_needle(const std::vector<RegionReport>& regions) {
@@ -105,6 +120,7 @@ void answer(Engine& engine, const SetQuestion& question, const RunnerOptions& op
   record.right = verdict.right();
   if (question.is_multiple_choice()) record.choice = verdict.choice;
   record.needle = kept_needle(usage.regions);
+  record.media_bytes = media_bytes(question).value_or(0);
   record.prompt_tokens = usage.prompt_tokens;
   record.visual_tokens = usage.visual_tokens;
   record.blocks = usage.blocks;
@@ -210,6 +226,13 @@ std::string contradiction(const ResultRecord& record, const SetQuestion& questio
   if (record.expected != expected) {
     return fmt::format("field expected: expected '{}', as in the set, got '{}'", expected,
                        record.expected);
+  }
+  const std::optional<int64_t> bytes = media_bytes(question);
+  if (bytes && record.media_bytes != *bytes) {
+    return fmt::format(
+        "field media_bytes: expected {}, the size of this question's pictures and films, got {}; "
+        "they have changed since it was asked: choose another file, or delete this one",
+        *bytes, record.media_bytes);
   }
   if (record.choice.has_value() != question.is_multiple_choice()) {
     return fmt::format("field choice: expected {}, got {}",

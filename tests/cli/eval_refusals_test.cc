@@ -94,7 +94,7 @@ TEST_F(EvalCommand, ResultsThatContradictTheSetAreNotBelieved) {
       {"id", "nobody", "field id"},        {"kind", "odd", "field kind"},
       {"expected", "x", "field expected"}, {"choice", 99, "field choice"},
       {"choice", nullptr, "field choice"}, {"score", 7, "field score"},
-      {"policy", "mine", "field policy"}};
+      {"policy", "mine", "field policy"},  {"media_bytes", 7, "field media_bytes"}};
   for (const auto& [field, value, part] : changes) {
     const std::string path = own_.file("changed.jsonl");
     std::ofstream file(path, std::ios::binary);
@@ -108,6 +108,23 @@ TEST_F(EvalCommand, ResultsThatContradictTheSetAreNotBelieved) {
     EXPECT_THAT(finished.err, AllOf(HasSubstr("changed.jsonl:3]"), HasSubstr(part),
                                     Not(HasSubstr("json.exception"))));
   }
+}
+
+TEST_F(EvalCommand, ResultsOfOtherPicturesAreNotGoneOnWith) {
+  const std::string folder = own_.file("drawn-anew");
+  std::filesystem::copy(set(), folder);
+  ASSERT_EQ(eval(folder, {"--out", out()}).exit_code, 0);
+  const std::string whole = media::testing::read_file(out());
+  const std::string picture = folder + "/needle-0000.png";
+  std::ofstream(picture, std::ios::app | std::ios::binary) << "one byte more is another picture";
+  const Finished finished = eval(folder, {"--out", out()});
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("results.jsonl:2]"), HasSubstr("have changed since")));
+  EXPECT_EQ(media::testing::read_file(out()), whole);
+
+  // What is done needs its pictures no more.
+  std::filesystem::remove(picture);
+  EXPECT_EQ(eval(folder, {"--out", out()}).exit_code, 0);
 }
 
 TEST_F(EvalCommand, AFilmThatIsMissingIsNamed) {

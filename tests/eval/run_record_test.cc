@@ -21,6 +21,7 @@ ResultRecord example() {
   record.log_probs = {-1.5, -0.25};
   record.score = 0;
   record.needle = KeptNeedle{.tokens = 4, .any_share = {1, 0.5}, .token_share = {0.75, 0.25}};
+  record.media_bytes = 12345;
   record.prompt_tokens = 100;
   record.visual_tokens = 90;
   record.blocks = 3;
