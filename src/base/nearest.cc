@@ -24,11 +24,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
-  return *std::min_element(candidates.begin(), candidates.end(),
-                           [&](const std::string& a, const std::string& b) {
-                             return edit_distance(name, a) < edit_distance(name, b);
-                           });
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const auto nearest = std::min_element(candidates.begin(), candidates.end(),
+                                        [&](const std::string& a, const std::string& b) {
+                                          return edit_distance(name, a) < edit_distance(name, b);
+                                        });
+  if (nearest == candidates.end() || 2 * edit_distance(name, *nearest) > name.size()) return "";
+  return "; did you mean " + *nearest + "?";
 }
 
 }  // namespace plateau

@@ -1,4 +1,5 @@
 // The name that a misspelt one was probably meant to be.
+// Tested by tests/base/nearest_test.cc.
 #pragma once
 
 #include <span>
@@ -7,7 +8,8 @@
 
 namespace plateau {
 
-/// The candidate with the smallest edit distance; the first one on a tie. REQUIRES: not empty.
-std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+/// "; did you mean X?" for the candidate with the smallest edit distance, the first one on a tie;
+/// "" where that is more than half of the name.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace plateau

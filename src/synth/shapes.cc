@@ -143,8 +143,8 @@ const Shape& find_shape(const std::string& name) {
     if (name == shape.name) return shape;
     names.emplace_back(shape.name);
   }
-  throw_error(ErrorCode::kInvalidArgument, "[--shape] expected one of {}, got {}; try {}",
-              fmt::join(names, ", "), name, nearest_name(name, names));
+  throw_error(ErrorCode::kInvalidArgument, "[--shape] expected one of {}, got {}{}",
+              fmt::join(names, ", "), name, did_you_mean(name, names));
 }
 
 ggml_type parse_weight_type(const std::string& name) {

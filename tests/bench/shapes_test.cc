@@ -48,7 +48,7 @@ TEST(FindShape, SuggestsTheNearestName) {
     (void)find_shape("internvl3.5-8");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("try internvl3.5-8b"));
+    EXPECT_THAT(error.what(), HasSubstr("did you mean internvl3.5-8b?"));
   }
 }
 

@@ -40,9 +40,8 @@ std::unique_ptr<Policy> make_policy(const std::string& name, const PolicyOptions
     if (name == entry.name) return entry.make(options);
     names.emplace_back(entry.name);
   }
-  throw_error(ErrorCode::kInvalidArgument,
-              "[--policy] expected one of {}, got {}; did you mean {}?", fmt::join(names, ", "),
-              name, nearest_name(name, names));
+  throw_error(ErrorCode::kInvalidArgument, "[--policy] expected one of {}, got {}{}",
+              fmt::join(names, ", "), name, did_you_mean(name, names));
 }
 
 }  // namespace plateau::kv
