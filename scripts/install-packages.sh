@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a purpose needs; calls apt-get only when one is missing.
 #
-#   scripts/install-packages.sh [build] [demo] [bench] [train] [lint]     (default: build)
+#   scripts/install-packages.sh [build] [demo] [bench] [train] [photos] [lint]     (default: build)
 set -euo pipefail
 
 packages_for() {
@@ -13,8 +13,9 @@ packages_for() {
     demo) echo "lomiri-wallpapers-20.04" ;;  # photographs under CC-BY-SA-3.0
     bench) echo "hyperfine jq" ;;
     train) echo "libopenblas0-openmp python3-numpy python3-pil python3-torch" ;;  # OpenBLAS: else a slow BLAS
+    photos) echo "lomiri-wallpapers-16.04 lomiri-wallpapers-20.04" ;;  # 19, under CC-BY and CC-BY-SA
     lint) echo "clang clang-format clang-tidy" ;;
-    *) echo "packages: unknown purpose '$1': expected build, demo, bench, train or lint" >&2; exit 2 ;;
+    *) echo "packages: unknown purpose '$1': expected build, demo, bench, train, photos or lint" >&2; exit 2 ;;
   esac
 }
 

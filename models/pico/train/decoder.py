@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from vocabulary import SIZE_OF_TABLE
 
 N_EMBD, N_LAYER, N_HEAD, N_HEAD_KV, HEAD_DIM, N_FF = 128, 4, 4, 2, 32, 384
-ROPE_BASE = 1e8  # half of the rotary pairs turn by 1 or less within 10,000 positions: room to match by content
+QUERIES_AT_ONCE = 256  # in training: what is behind the last of them is not computed
 RMS_EPS = 1e-6
 
 
@@ -27,6 +27,19 @@ def rotated(x, cos, sin):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def attended(q, k, v):
+    """Causal attention of the last rows, q [batch, heads, n_q, HEAD_DIM], to all, k and v [batch, heads, n, HEAD_DIM]."""
+    n_q, first = q.shape[2], k.shape[2] - q.shape[2]
+    parts = []
+    for begin in range(0, n_q, QUERIES_AT_ONCE):
+        end = min(begin + QUERIES_AT_ONCE, n_q)
+        n_k = first + end
+        later = torch.full((end - begin, n_k), -1e9, device=q.device).triu(1 + first + begin)
+        weights = torch.softmax(q[:, :, begin:end] @ k[:, :, :n_k].transpose(-1, -2) * HEAD_DIM ** -0.5 + later, -1)
+        parts.append(weights @ v[:, :, :n_k])
+    return torch.cat(parts, 2)
+
+
 class Layer(nn.Module):
     def __init__(self, has_qk_norm, has_qkv_bias):
         super().__init__()
@@ -42,7 +55,7 @@ class Layer(nn.Module):
         self.ffn_gate, self.ffn_up = nn.Linear(N_EMBD, N_FF, False), nn.Linear(N_EMBD, N_FF, False)
         self.ffn_down = nn.Linear(N_FF, N_EMBD, False)
 
-    def forward(self, x, cos, sin, mask, first=0):
+    def forward(self, x, cos, sin, first=0):
         """`first`: only the rows from there on are queries (and come back)."""
         batch, n, _ = x.shape
         h = self.attn_norm(x)
@@ -50,11 +63,10 @@ class Layer(nn.Module):
         q = self.attn_q_norm(self.attn_q(hq).view(batch, n - first, N_HEAD, HEAD_DIM)).transpose(1, 2)
         k = self.attn_k_norm(self.attn_k(h).view(batch, n, N_HEAD_KV, HEAD_DIM)).transpose(1, 2)
         v = self.attn_v(h).view(batch, n, N_HEAD_KV, HEAD_DIM).transpose(1, 2)
-        q, k = rotated(q, cos[:, :, first:], sin[:, :, first:]), rotated(k, cos, sin)
+        q, k = rotated(q, cos[first:], sin[first:]), rotated(k, cos, sin)
         group = N_HEAD // N_HEAD_KV
-        k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-        weights = torch.softmax(q @ k.transpose(-1, -2) * HEAD_DIM ** -0.5 + mask[first:], -1)
-        x = x + self.attn_output((weights @ v).transpose(1, 2).reshape(batch, n - first, -1))
+        seen = attended(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1))
+        x = x + self.attn_output(seen.transpose(1, 2).reshape(batch, n - first, -1))
         h = self.ffn_norm(x)
         return x + self.ffn_down(F.silu(self.ffn_gate(h)) * self.ffn_up(h))
 
@@ -62,8 +74,10 @@ class Layer(nn.Module):
 class Decoder(nn.Module):
     """`sections`: rotary pairs per axis of the positions."""
 
-    def __init__(self, sections=(HEAD_DIM // 2,), has_qk_norm=True, has_qkv_bias=False):
+    def __init__(self, rope_base, sections=(HEAD_DIM // 2,), has_qk_norm=True, has_qkv_bias=False):
         super().__init__()
+        self.rope_base, self.sections = rope_base, sections
+        self.frequency = rope_base ** (-torch.arange(HEAD_DIM // 2).double() * 2 / HEAD_DIM)
         self.axis = torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
         self.token_embd = nn.Embedding(SIZE_OF_TABLE, N_EMBD)
         self.layers = nn.ModuleList(Layer(has_qk_norm, has_qkv_bias) for _ in range(N_LAYER))
@@ -80,11 +94,9 @@ class Decoder(nn.Module):
             layer.ffn_down.weight.data *= 0.4
 
     def forward(self, x, positions, first=0):
-        """x [batch, n, N_EMBD], positions [batch, axes, n] -> normed states of the rows from `first` on."""
-        frequency = ROPE_BASE ** (-torch.arange(HEAD_DIM // 2, device=x.device).float() * 2 / HEAD_DIM)
-        angle = positions[:, self.axis].transpose(1, 2)[:, None].float() * frequency
-        cos, sin = angle.cos(), angle.sin()
-        mask = torch.full((x.shape[1], x.shape[1]), -1e9, device=x.device).triu(1)
+        """x [batch, n, N_EMBD], positions [axes, n] on the CPU -> normed states of the rows from `first` on."""
+        angle = positions[self.axis].T.double() * self.frequency
+        cos, sin = angle.cos().float().to(x.device), angle.sin().float().to(x.device)
         for layer in self.layers[:-1]:
-            x = layer(x, cos, sin, mask)
-        return self.output_norm(self.layers[-1](x, cos, sin, mask, first))
+            x = layer(x, cos, sin)
+        return self.output_norm(self.layers[-1](x, cos, sin, first))

@@ -27,16 +27,15 @@ def main():
         parser.error(f"--class-token-last: expected a checkpoint of internvl, got one of {family.name}")
     tower, decoder = family.new_tower(), family.new_decoder()
     tower.load_state_dict(state["tower"])
-    tower.projector.load_state_dict(state["projector"])
     decoder.load_state_dict(state["decoder"])
     options.out.mkdir(parents=True, exist_ok=True)
     stem = f"pico-{family.name}"
     written = [options.out / f"{stem}-text.gguf", options.out / f"{stem}-mmproj.gguf"]
-    family.write_decoder(written[0], decoder)
+    gguf_io.write_decoder(written[0], family.architecture, f"plateau-{stem}", decoder)
     family.write_tower(written[1], tower)
     if options.class_token_last:
         written.append(options.out / f"{stem}-mmproj-class-last.gguf")
-        gguf_io.write_tower(written[-1], tower, class_token_last=True)
+        family.write_tower(written[-1], tower, class_token_last=True)
     for path in written:
         print(f"{path}: {path.stat().st_size} bytes")
 

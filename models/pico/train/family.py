@@ -1,108 +1,120 @@
-"""What the two pairs differ in, as far as training goes.
-
-A family says how a tile becomes tokens, what stands before and between them, and where they are to
-the language model. `layout` is a prompt up to the end of its pictures: tokens, and VISUAL for each of
-the visual ones, whose order `order` tells.
-"""
+"""What the two pairs differ in, as far as training goes: towers and language models, and how pictures and films
+become tokens with positions."""
 import numpy as np
 
-import gguf_io
 import qwen25vl
 import qwen25vl_gguf
 import tower
+import tower_gguf
 from decoder import N_EMBD, Decoder
-from vocabulary import encode
+from layout import Layout, Place
 
-VISUAL = -1
+
+def gaps(n, most, rng):
+    """How many tiles or frames are not shown before each of n that are; in one batch none, in another many."""
+    return rng.integers(0, int(most * rng.random() ** 2) + 1, n)
 
 
 class InternVl:
     name = "internvl"
     width, n_tokens, n_features = tower.WIDTH, tower.N_TOKENS, tower.N_FEATURES
-    has_thumbnail = has_films = True
+    rope_base = 1e16  # 11 of 16 rotary pairs turn by 1 or less within 10,000 positions: room to match by content
+    time_questions = ("when", "second", "first")
+    # Of training: tiles, batch, questions, gap, rate, steps. See train_decoder.py.
+    stages = ((12, 32, 4, 300, 1e-3, 1200), (48, 12, 8, 60, 1e-3, 1500), (160, 5, 8, 12, 7e-4, 900),
+              (400, 2, 8, 6, 4e-4, 400), (700, 1, 8, 3, 2e-4, 150))
 
     @staticmethod
     def new_tower():
         return tower.Tower(N_EMBD)
 
-    @staticmethod
-    def new_decoder():
-        return Decoder()
+    def new_decoder(self):
+        return Decoder(self.rope_base)
 
-    @staticmethod
-    def grid(n_tiles, rng):
-        """Only the number of tiles counts: their tokens follow each other."""
-        return n_tiles, 1
+    def new_layout(self):
+        return Layout(1, self.n_tokens)
 
-    def layout(self, n_tiles, as_film):
-        visual = [VISUAL] * self.n_tokens
-        if not as_film:
-            return encode("<|im_start|>user\n<img>") + visual * n_tiles + encode("</img>")
-        tokens = encode("<|im_start|>user\n")
-        for i in range(n_tiles):
-            tokens += encode(f"{chr(10) if i else ''}Frame{i + 1}: <img>") + visual + encode("</img>")
-        return tokens
+    def picture(self, layout, n_tiles, gap, rng):
+        """Tiles in reading order, and a thumbnail. Only their number counts: of where a tile is, they tell no more than
+        how far it is from the first."""
+        before = gaps(n_tiles, gap, rng)
+        index = np.cumsum(before + 1) - 1
+        layout.text("<img>")
+        for hidden, i in zip(before, index):
+            layout.hidden(hidden * self.n_tokens)
+            layout.tiles([Place(y=(i + 0.5) / (index[-1] + 1))])
+        if n_tiles > 1:
+            layout.tiles([Place(is_thumbnail=True)])
+        layout.text("</img>\n")
 
-    def order(self, n_tiles, grid):
-        """Index of each visual token among those of the tiles (the thumbnail's included)."""
-        return np.arange(n_tiles * self.n_tokens)
+    def film(self, layout, n_frames, gap, rng):
+        """Frames of one tile, one to a second."""
+        layout.is_film = True
+        before = gaps(n_frames, gap, rng)
+        before[0] = 0
+        seconds = np.cumsum(before + 1) - 1
+        n_positions = 0  # of a frame
+        for hidden, second in zip(before, seconds):
+            layout.hidden(hidden * n_positions)
+            start = layout.next
+            layout.text(f"Frame{second + 1}: <img>")
+            layout.tiles([Place(second=int(second), n_seconds=int(seconds[-1]) + 1)])
+            layout.text("</img>\n")
+            n_positions = layout.next - start
 
-    def positions(self, layout, grid, gap, rng):
-        """[1, n]: random gaps between the tiles stand for tiles that are not shown."""
-        steps = np.ones(len(layout), int)
-        firsts = np.flatnonzero(np.array(layout) == VISUAL)[::self.n_tokens]
-        steps[firsts] += rng.integers(0, gap + 1, len(firsts)) * self.n_tokens
-        return (np.cumsum(steps) - 1)[None]
-
-    write_decoder, write_tower = staticmethod(gguf_io.write_decoder), staticmethod(gguf_io.write_tower)
+    architecture, write_tower = "qwen3", staticmethod(tower_gguf.write_tower)
 
 
 class Qwen25Vl:
     name = "qwen2.5vl"
     width, n_tokens, n_features = qwen25vl.WIDTH, qwen25vl.N_TOKENS, qwen25vl.N_FEATURES
-    has_thumbnail = has_films = False
+    rope_base = 1e8
+    sections = (2, 2, 12)  # rotary pairs for time, row and column: columns need fast ones, too, and 10 are left to match
+    time_questions = ("when", "first")
+    stages = ((12, 24, 4, 20, 1e-3, 1200), (40, 6, 8, 10, 1e-3, 1200), (120, 2, 8, 5, 7e-4, 600),
+              (320, 1, 8, 2, 3e-4, 150))
+    tokens_per_second = 2  # positions on the axis of time
 
     @staticmethod
     def new_tower():
         return qwen25vl.Tower(N_EMBD)
 
-    @staticmethod
-    def new_decoder():
-        return Decoder(qwen25vl.SECTIONS, has_qk_norm=False, has_qkv_bias=True)
+    def new_decoder(self):
+        return Decoder(self.rope_base, self.sections, has_qk_norm=False, has_qkv_bias=True)
 
-    @staticmethod
-    def grid(n_tiles, rng):
-        """Columns and rows of tiles, n_tiles or a little fewer together."""
+    def new_layout(self):
+        return Layout(3, self.n_tokens)
+
+    def picture(self, layout, n_tiles, gap, rng):
+        """Columns and rows of tiles, n_tiles or a few less together. Tokens come in reading order of the picture,
+        whatever tile they lie in; positions are (time, row, column)."""
+        side = qwen25vl.SIDE
         n_rows = max(1, round((n_tiles / np.exp(rng.uniform(-0.7, 0.9))) ** 0.5))
-        return max(1, n_tiles // n_rows), n_rows
+        n_cols = max(1, n_tiles // n_rows)
+        rows, cols = (np.cumsum(gaps(n, gap, rng) + 1) - 1 for n in (n_rows, n_cols))
+        row, col = np.divmod(np.arange(n_rows * n_cols * side * side), n_cols * side)
+        order = ((row // side) * n_cols + col // side) * self.n_tokens + row % side * side + col % side
+        positions = np.stack([np.zeros_like(row), rows[row // side] * side + row % side,
+                              cols[col // side] * side + col % side])
+        layout.text("<|vision_start|>")
+        layout.tiles([Place(x=(x + 0.5) / (cols[-1] + 1), y=(y + 0.5) / (rows[-1] + 1)) for y in rows for x in cols],
+                     order, positions)
+        layout.text("<|vision_end|>")
 
-    def layout(self, n_tiles, as_film):
-        return (encode("<|im_start|>user\n<|vision_start|>") + [VISUAL] * (n_tiles * self.n_tokens)
-                + encode("<|vision_end|>"))
-
-    def order(self, n_tiles, grid):
-        """Tokens come in reading order of the picture, whatever tile they lie in."""
+    def film(self, layout, n_frames, gap, rng):
+        """Pairs of equal frames of one tile, one pair to a second."""
+        layout.is_film = True
         side = qwen25vl.SIDE
-        row, col = self._places(grid)
-        return ((row // side) * grid[0] + col // side) * self.n_tokens + row % side * side + col % side
+        before = gaps(n_frames, gap, rng)
+        before[0] = 0
+        seconds = np.cumsum(before + 1) - 1
+        time, row, col = np.unravel_index(np.arange(n_frames * side * side), (n_frames, side, side))
+        layout.text("<|vision_start|>")
+        layout.tiles([Place(second=int(second), n_seconds=int(seconds[-1]) + 1) for second in seconds],
+                     positions=np.stack([seconds[time] * self.tokens_per_second, row, col]))
+        layout.text("<|vision_end|>")
 
-    def positions(self, layout, grid, gap, rng):
-        """[3, n] (time, row, column): gaps between rows and columns of tiles; text goes on behind the largest."""
-        side = qwen25vl.SIDE
-        row, col = self._places(grid)
-        gaps = [np.cumsum(rng.integers(0, gap + 1, n)) * side for n in grid]
-        seen = np.stack([np.zeros_like(row), row + gaps[1][row // side], col + gaps[0][col // side]])
-        n_before = layout.index(VISUAL)
-        before = np.tile(np.arange(n_before), (3, 1))
-        after = np.tile(n_before + seen.max() + 1 + np.arange(len(layout) - n_before - len(row)), (3, 1))
-        return np.concatenate([before, n_before + seen, after], 1)
-
-    @staticmethod
-    def _places(grid):
-        n_cols = grid[0] * qwen25vl.SIDE
-        return np.divmod(np.arange(n_cols * grid[1] * qwen25vl.SIDE), n_cols)
-
-    write_decoder, write_tower = staticmethod(qwen25vl_gguf.write_decoder), staticmethod(qwen25vl_gguf.write_tower)
+    architecture, write_tower = "qwen2vl", staticmethod(qwen25vl_gguf.write_tower)
 
 
 FAMILIES = {family.name: family for family in (InternVl(), Qwen25Vl())}

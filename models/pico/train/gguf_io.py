@@ -1,10 +1,9 @@
-"""GGUF files in the published layouts: what both pairs write, and pico-internvl's weights to and from its two files."""
+"""GGUF files in the published layouts: language models, and what the files of both towers have in common."""
 import os
 import pathlib
 import sys
 
 import numpy as np
-import torch
 
 import decoder as D
 import tower as T
@@ -32,34 +31,21 @@ CHAT_TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'
                  "{{ '<|im_start|>assistant\\n' }}{% endif %}")
 
 
-def _decoder_names():
-    """GGUF name -> (name in decoder.py, kept in f32)"""
-    names = {"token_embd.weight": ("token_embd.weight", False), "output.weight": ("output.weight", False),
-             "output_norm.weight": ("output_norm.weight", True)}
-    for i in range(D.N_LAYER):
-        for part in ("attn_norm", "ffn_norm", "attn_q_norm", "attn_k_norm"):
-            names[f"blk.{i}.{part}.weight"] = (f"layers.{i}.{part}.weight", True)
-        for part in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
-            names[f"blk.{i}.{part}.weight"] = (f"layers.{i}.{part}.weight", False)
-    return names
+def f16(values):
+    return np.ascontiguousarray(values.detach().cpu().numpy(), np.float16)
 
 
-def _tower_names():
-    names = {"v.patch_embd.weight": ("patch_embd.weight", False), "v.patch_embd.bias": ("patch_embd.bias", True),
-             "v.class_embd": ("class_embd", True), "v.position_embd.weight": ("position_embd", True)}
-    for i in range(T.N_LAYER):
-        for part in ("attn_q", "attn_k", "attn_v", "attn_out", "ffn_up", "ffn_down"):
-            names[f"v.blk.{i}.{part}.weight"] = (f"blocks.{i}.{part}.weight", False)
-            names[f"v.blk.{i}.{part}.bias"] = (f"blocks.{i}.{part}.bias", True)
-        for part in ("ln1", "ln2"):
-            names[f"v.blk.{i}.{part}.weight"] = (f"blocks.{i}.{part}.weight", True)
-            names[f"v.blk.{i}.{part}.bias"] = (f"blocks.{i}.{part}.bias", True)
-        for part in ("ls1", "ls2"):
-            names[f"v.blk.{i}.{part}.weight"] = (f"blocks.{i}.{part}", True)
-    for number, part in (("0", "norm"), ("1", "up"), ("3", "down")):
-        names[f"mm.model.mlp.{number}.weight"] = (f"projector.{part}.weight", part == "norm")
-        names[f"mm.model.mlp.{number}.bias"] = (f"projector.{part}.bias", True)
-    return names
+def f32(values):
+    return np.ascontiguousarray(values.detach().cpu().numpy(), np.float32)
+
+
+def add_layer(writer, prefix, layer):
+    """Weights of norms and all biases in f32, as published files have them."""
+    for name, part in layer.named_children():
+        is_norm = "norm" in name or name.startswith("ln")
+        writer.add_tensor(f"{prefix}.{name}.weight", (f32 if is_norm else f16)(part.weight))
+        if getattr(part, "bias", None) is not None:
+            writer.add_tensor(f"{prefix}.{name}.bias", f32(part.bias))
 
 
 def add_tokenizer(writer):
@@ -84,30 +70,29 @@ def finish(writer):
     writer.close()
 
 
-def _add_tensors(writer, names, state):
-    for name, (ours, keep_f32) in names.items():
-        values = state[ours].detach().cpu().numpy()
-        if name == "v.patch_embd.weight":
-            values = values.reshape(T.WIDTH, 3, T.PATCH, T.PATCH)
-        writer.add_tensor(name, np.ascontiguousarray(values, np.float32 if keep_f32 else np.float16))
-    finish(writer)
-
-
-def text_writer(path, architecture, name, rope_base):
-    """With everything about the language model but its tensors and what one architecture alone has."""
+def write_decoder(path, architecture, name, decoder):
     writer = gguf_module().GGUFWriter(str(path), architecture)
     writer.add_name(name)
     writer.add_license("MIT")
-    writer.add_context_length(32768)
+    writer.add_context_length(65536)
     writer.add_embedding_length(D.N_EMBD)
     writer.add_block_count(D.N_LAYER)
     writer.add_feed_forward_length(D.N_FF)
     writer.add_head_count(D.N_HEAD)
     writer.add_head_count_kv(D.N_HEAD_KV)
-    writer.add_rope_freq_base(rope_base)
+    writer.add_key_length(D.HEAD_DIM)
+    writer.add_value_length(D.HEAD_DIM)
+    writer.add_rope_freq_base(decoder.rope_base)
+    if len(decoder.sections) > 1:
+        writer.add_rope_dimension_sections([*decoder.sections, 0])
     writer.add_layer_norm_rms_eps(D.RMS_EPS)
     add_tokenizer(writer)
-    return writer
+    writer.add_tensor("token_embd.weight", f16(decoder.token_embd.weight))
+    writer.add_tensor("output_norm.weight", f32(decoder.output_norm.weight))
+    writer.add_tensor("output.weight", f16(decoder.output.weight))
+    for i, layer in enumerate(decoder.layers):
+        add_layer(writer, f"blk.{i}", layer)
+    finish(writer)
 
 
 def vision_writer(path, name, projector, numbers, n_head, eps):
@@ -126,60 +111,3 @@ def vision_writer(path, name, projector, numbers, n_head, eps):
     writer.add_array("clip.vision.image_mean", list(T.MEAN))
     writer.add_array("clip.vision.image_std", list(T.STD))
     return writer
-
-
-def write_decoder(path, decoder):
-    writer = text_writer(path, "qwen3", "plateau-pico-internvl", D.ROPE_BASE)
-    writer.add_key_length(D.HEAD_DIM)
-    writer.add_value_length(D.HEAD_DIM)
-    _add_tensors(writer, _decoder_names(), decoder.state_dict())
-
-
-def write_tower(path, tower, class_token_last=False):
-    """class_token_last: the table of positions in the order that llama.cpp's graph puts its tokens."""
-    writer = vision_writer(path, "plateau-pico-internvl", "internvl",
-                           dict(embedding_length=T.WIDTH, feed_forward_length=T.N_FF, block_count=T.N_LAYER,
-                                projection_dim=D.N_EMBD, image_size=T.TILE, patch_size=T.PATCH, preproc_min_tiles=1,
-                                preproc_max_tiles=4096), T.N_HEAD, 1e-6)
-    writer.add_bool("clip.use_gelu", True)
-    writer.add_uint32("clip.vision.projector.scale_factor", T.SHUFFLE)
-    state = dict(tower.state_dict())
-    if class_token_last:
-        positions = state["position_embd"]
-        state["position_embd"] = torch.cat([positions[1:], positions[:1]])
-    _add_tensors(writer, _tower_names(), state)
-
-
-def _tensors(path):
-    reader = gguf_module().GGUFReader(str(path))
-    return reader, {t.name: torch.from_numpy(np.array(t.data, np.float32)) for t in reader.tensors}
-
-
-def load_tower(path, tower):
-    """Tensors of equal size are taken over; returns the names of the others."""
-    _, tensors = _tensors(path)
-    return _take_over(tower, _tower_names(), tensors)
-
-
-def load_decoder(path, decoder):
-    """As load_tower; rows of the token tables are matched by the token's text."""
-    reader, tensors = _tensors(path)
-    field = reader.get_field("tokenizer.ggml.tokens")
-    theirs = [bytes(field.parts[i]).decode() for i in field.data]
-    for name in ("token_embd.weight", "output.weight"):
-        table = decoder.state_dict()[_decoder_names()[name][0]].clone()
-        for row, token in enumerate(theirs):
-            if token in V.ID and not token.startswith("<|unused"):
-                table[V.ID[token]] = tensors[name].view(len(theirs), -1)[row]
-        tensors[name] = table
-    return _take_over(decoder, _decoder_names(), tensors)
-
-
-def _take_over(module, names, tensors):
-    state, missing = module.state_dict(), []
-    for name, (ours, _) in names.items():
-        if name in tensors and tensors[name].numel() == state[ours].numel():
-            state[ours].copy_(tensors[name].reshape(state[ours].shape))
-        else:
-            missing.append(name)
-    return missing

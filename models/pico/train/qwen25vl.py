@@ -18,7 +18,6 @@ HEAD = WIDTH // N_HEAD                     # a multiple of 16, which the program
 SIDE = WINDOW // (PATCH * MERGE)           # tokens along a side of a tile
 N_TOKENS = SIDE * SIDE
 N_FEATURES = MERGE * MERGE * WIDTH
-SECTIONS = (4, 6, 6)                       # rotary pairs for time, row and column
 
 
 def normalized(pixels):

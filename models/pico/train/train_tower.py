@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 """Trains the vision tower to name what is on a tile: kind, colour, size and number.
 
-    train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--family NAME] [--steps N] [--minutes M]
-                   [--init MMPROJ.gguf] [--teacher DECODER_CHECKPOINT]
+    train_tower.py --tiles DIR --held-out DIR --out CHECKPOINT [--family NAME] [--steps N]
 
-Heads read attention-pooled patches, and each projected token by itself: from the projected tokens alone
-the digits are not learned. Started again with the same --out, it goes on from the checkpoint.
---minutes ends the run by the clock instead, the learning rate decaying until then.
---teacher, a checkpoint of train_decoder.py: tokens also learn to be what the teacher's are at their place, so that
-its language model understands them (train_decoder.py --init).
+Each projected token learns to say what the tile means (meaning.py). Heads that read attention-pooled patches help:
+from the projected tokens alone the digits are not learned. Started again with the same --out, it goes on from the
+checkpoint.
 """
 import argparse
 
@@ -17,17 +14,14 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-import gguf_io
 import training
-from decoder import N_EMBD
 from family import FAMILIES
-from make_tiles import N_COLOR, N_KIND, N_NUMBER, N_SIZE, SIZE_CLASSES, WHAT
+from make_tiles import SIZE_CLASSES, WHAT
+from meaning import CLASSES, Meaning
 from tiles import Tiles
 
 MOST_SHIFT = 5  # pixels
 USUAL_SHARE = 0.25  # of a batch: tiles with objects in their usual colours, which are few in a set
-TEACHING = 5.0  # weight of the teacher's tokens beside eight cross entropies
-CLASSES = (N_KIND, N_COLOR, N_SIZE, N_NUMBER)
 
 
 class PooledHeads(nn.Module):
@@ -46,59 +40,21 @@ class PooledHeads(nn.Module):
         return [name(pooled[:, i]) for i, name in enumerate(self.name)]
 
 
-class TokenHeads(nn.Module):
-    """Every token by itself names the classes: what a drawing has on several tokens, the tower binds together in each,
-    and the language model need not."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.name = nn.ModuleList(nn.Linear(width, n) for n in CLASSES)
-
-    def forward(self, tokens):
-        tokens = self.norm(tokens)
-        return [name(tokens) for name in self.name]
-
-
 class Classifier(nn.Module):
     def __init__(self, family):
         super().__init__()
         self.tower = family.new_tower()
-        self.on_patches, self.on_tokens = PooledHeads(family.width), TokenHeads(N_EMBD)
+        self.on_patches, self.meaning = PooledHeads(family.width), Meaning()
 
     def forward(self, pixels):
-        """Logits of the four attributes, from the patches and from the tokens; the tokens."""
+        """Patches [n, patches, width] and tokens [n, tokens, N_EMBD]."""
         patches = self.tower.patches(pixels)
-        tokens = self.tower.projector(self.tower.shuffled(patches))
-        return self.on_patches(patches), self.on_tokens(tokens), tokens
+        return patches, self.tower.projector(self.tower.shuffled(patches))
 
-
-class Teacher(nn.Module):
-    """Tower and projector of a trained pair."""
-
-    def __init__(self, path):
-        super().__init__()
-        state = torch.load(path, map_location="cpu")
-        self.tower = FAMILIES[state["family"]].new_tower()
-        self.tower.load_state_dict(state["tower"])
-        self.tower.projector.load_state_dict(state["projector"])
-
-    @torch.no_grad()
-    def forward(self, pixels, n_tokens):
-        """What n_tokens, a square of them, should be: [batch, n_tokens, N_EMBD]."""
-        tokens = self.tower(pixels)
-        side, finer = int(tokens.shape[1] ** 0.5), int((n_tokens / tokens.shape[1]) ** 0.5)
-        grid = tokens.view(len(tokens), side, side, N_EMBD)
-        grid = grid.repeat_interleave(finer, 1).repeat_interleave(finer, 2)
-        return grid.reshape(len(tokens), n_tokens, N_EMBD)
-
-
-def loss_of(logits, wanted):
-    """Cross entropy; where logits are [batch, tokens, classes], of each token."""
-    if logits.dim() == 3:
-        wanted = wanted[:, None].expand(logits.shape[:2]).flatten()
-        logits = logits.flatten(0, 1)
-    return F.cross_entropy(logits, wanted)
+    def loss(self, pixels, labels):
+        patches, tokens = self(pixels)
+        pooled = sum(F.cross_entropy(logits, labels[:, i]) for i, logits in enumerate(self.on_patches(patches)))
+        return pooled + self.meaning.loss(tokens, labels)
 
 
 def augmented(pixels, rng):
@@ -117,8 +73,8 @@ def accuracy(model, tiles, device, limit):
     """Per attribute, from the tokens, over numbered tiles; then all four at once; then over all tiles."""
     right = []
     for i in range(0, min(limit, len(tiles)), 200):
-        logits = model(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device))[1]
-        named = np.stack([l.mean(1).argmax(1).cpu().numpy() for l in logits], 1)
+        tokens = model(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device))[1]
+        named = np.stack([l.mean(1).argmax(1).cpu().numpy() for l in model.meaning.logits(tokens)], 1)
         right.append(named == tiles.labels[i:i + 200, :4])
     right = np.concatenate(right)
     numbered = right[tiles.labels[:len(right), 4] == WHAT.index("numbered")]
@@ -131,11 +87,8 @@ def main():
     parser.add_argument("--held-out", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--family", choices=FAMILIES, default="internvl")
-    parser.add_argument("--init", help="mmproj GGUF of pico-internvl to start from")
-    parser.add_argument("--teacher", help="checkpoint of another family's language model")
-    parser.add_argument("--steps", type=int, default=20000)
-    parser.add_argument("--minutes", type=float, default=0)
-    parser.add_argument("--batch", type=int, default=48)
+    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
@@ -145,10 +98,7 @@ def main():
     tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
     usual = np.flatnonzero(tiles.labels[:, 2] == SIZE_CLASSES.index(None))
     model = Classifier(FAMILIES[options.family])
-    if options.init:
-        print("not taken over:", gguf_io.load_tower(options.init, model.tower))
     model.to(device)
-    teacher = Teacher(options.teacher).to(device) if options.teacher else None
     optimizer = torch.optim.AdamW(model.parameters(), options.rate, weight_decay=0.05)
     checkpoint = training.Checkpoint(options.out)
     step, state = 0, checkpoint.load()
@@ -159,38 +109,30 @@ def main():
     print(f"{sum(p.numel() for p in model.tower.parameters())} parameters, {len(tiles)} tiles, from step {step}",
           flush=True)
 
-    def progress():
-        by_clock = checkpoint.elapsed() / (60 * options.minutes) if options.minutes else 0
-        return max(step / options.steps, by_clock)
-
     losses = []
-    while progress() < 1:
+    while step < options.steps:
         for group in optimizer.param_groups:
-            group["lr"] = options.rate * training.rate_at(progress())
+            group["lr"] = options.rate * training.rate_at(step / options.steps)
         rng = training.rng_of(options.seed, step)
         n_usual = int(options.batch * USUAL_SHARE) if len(usual) else 0
         chosen = np.sort(np.concatenate([rng.integers(0, len(tiles), options.batch - n_usual),
                                          rng.choice(usual, n_usual)]))
         pixels = augmented(tiles.pixels[chosen], rng).to(device)
         wanted = torch.from_numpy(tiles.labels[chosen]).to(device)
-        *named, tokens = model(pixels)
-        loss = sum(loss_of(logits, wanted[:, i]) for heads in named for i, logits in enumerate(heads))
-        if teacher:
-            taught = teacher(pixels, tokens.shape[1])
-            loss = loss + TEACHING * F.mse_loss(tokens, taught) / taught.pow(2).mean()
+        loss = model.loss(pixels, wanted)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.item())
         step += 1
-        if step % options.report == 0 or progress() >= 1:
+        if step % options.report == 0 or step == options.steps:
             rates = accuracy(model, held_out, device, 2000)
             print(f"step {step} loss {np.mean(losses):.3f} held-out kind {rates[0]:.3f} colour {rates[1]:.3f} "
                   f"size {rates[2]:.3f} number {rates[3]:.3f} all four {rates[4]:.3f}; all tiles {rates[5]:.3f}; "
                   f"{checkpoint.elapsed():.0f} s", flush=True)
             losses = []
-        if checkpoint.due() or progress() >= 1:
+        if checkpoint.due() or step == options.steps:
             checkpoint.save(model=model.state_dict(), optimizer=optimizer.state_dict(), step=step)
 
 
