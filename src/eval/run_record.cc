@@ -95,9 +95,9 @@ void check_mean(const JsonRecord& json, const char* field, double expected) {
 }
 
 KeptNeedle read_needle(const JsonRecord& json) {
-  const KeptNeedle needle = {.tokens = count_of(json, "tokens"),
-                             .any_share = shares(json, "any_share_by_layer"),
-                             .token_share = shares(json, "token_share_by_layer")};
+  KeptNeedle needle = {.tokens = count_of(json, "tokens"),
+                       .any_share = shares(json, "any_share_by_layer"),
+                       .token_share = shares(json, "token_share_by_layer")};
   if (needle.token_share.size() != needle.any_share.size()) {
     json.fail("token_share_by_layer", "as many shares as in any_share_by_layer");
   }
