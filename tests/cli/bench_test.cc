@@ -154,7 +154,7 @@ TEST(Bench, OptionsThatAreWrong) {
     return finished.err;
   };
   EXPECT_THAT(error({"bench"}), HasSubstr("--shape 0.5b"));
-  EXPECT_THAT(error({"bench", "--shape", "0.6b"}), HasSubstr("try 0.5b"));
+  EXPECT_THAT(error({"bench", "--shape", "0.6b"}), HasSubstr("did you mean 0.5b?"));
   EXPECT_THAT(error(bench({"--policy", "snapkw"})), HasSubstr("snapkv"));
   EXPECT_THAT(error(bench({"--tokens", "0"})), HasSubstr("--tokens"));
   EXPECT_THAT(error(bench({"--kv-budget", "0"})), HasSubstr("--kv-budget"));

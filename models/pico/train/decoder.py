@@ -28,7 +28,7 @@ def rotated(x, cos, sin):
 
 
 def attended(q, k, v):
-    """Causal attention of the last rows, q [batch, heads, n_q, HEAD_DIM], to all, k and v [batch, heads, n, HEAD_DIM]."""
+    """Causal attention of the last rows, q [batch, heads, n_q, HEAD_DIM], to all: k, v [batch, heads, n, HEAD_DIM]."""
     n_q, first = q.shape[2], k.shape[2] - q.shape[2]
     parts = []
     for begin in range(0, n_q, QUERIES_AT_ONCE):

@@ -1,5 +1,7 @@
 """What the two pairs differ in, as far as training goes: towers and language models, and how pictures and films
 become tokens with positions."""
+from typing import NamedTuple
+
 import numpy as np
 
 import qwen25vl
@@ -10,6 +12,16 @@ from decoder import N_EMBD, Decoder
 from layout import Layout, Place
 
 
+class Stage(NamedTuple):
+    """Of the training of a language model."""
+    tiles: int      # the most of them in a prompt
+    batch: int
+    questions: int  # about each prompt
+    gap: int        # the most tiles that are not shown before each that is
+    rate: float     # of learning, at most
+    steps: int
+
+
 def gaps(n, most, rng):
     """How many tiles or frames are not shown before each of n that are; in one batch none, in another many."""
     return rng.integers(0, int(most * rng.random() ** 2) + 1, n)
@@ -17,12 +29,12 @@ def gaps(n, most, rng):
 
 class InternVl:
     name = "internvl"
-    width, n_tokens, n_features = tower.WIDTH, tower.N_TOKENS, tower.N_FEATURES
-    rope_base = 1e16  # 11 of 16 rotary pairs turn by 1 or less within 10,000 positions: room to match by content
+    width, n_tokens = tower.WIDTH, tower.N_TOKENS
+    rope_base = 1e16  # 12 of 16 rotary pairs turn by 1 or less within 10,000 positions: room to match by content
     time_questions = ("when", "second", "first")
-    # Of training: tiles, batch, questions, gap, rate, steps. See train_decoder.py.
-    stages = ((12, 32, 4, 300, 1e-3, 1200), (48, 12, 8, 60, 1e-3, 1500), (160, 5, 8, 12, 7e-4, 900),
-              (400, 2, 8, 6, 4e-4, 400), (700, 1, 8, 3, 2e-4, 150))
+    stages = (Stage(12, 32, 4, 300, 1e-3, 1200), Stage(48, 12, 8, 60, 1e-3, 1500), Stage(160, 5, 8, 12, 7e-4, 900),
+              Stage(400, 2, 8, 6, 4e-4, 400), Stage(700, 1, 8, 3, 2e-4, 150))
+    architecture, write_tower = "qwen3", staticmethod(tower_gguf.write_tower)
 
     @staticmethod
     def new_tower():
@@ -35,14 +47,16 @@ class InternVl:
         return Layout(1, self.n_tokens)
 
     def picture(self, layout, n_tiles, gap, rng):
-        """Tiles in reading order, and a thumbnail. Only their number counts: of where a tile is, they tell no more than
-        how far it is from the first."""
+        """Tiles in reading order, and a thumbnail. They tell how far a tile is from the first and the last: its row, as
+        good as, but not its column."""
         before = gaps(n_tiles, gap, rng)
         index = np.cumsum(before + 1) - 1
+        n_cols = max(1, round((index[-1] + 1) ** 0.5 * np.exp(rng.uniform(-0.5, 0.5))))
+        n_rows = -(-(index[-1] + 1) // n_cols)
         layout.text("<img>")
         for hidden, i in zip(before, index):
             layout.hidden(hidden * self.n_tokens)
-            layout.tiles([Place(y=(i + 0.5) / (index[-1] + 1))])
+            layout.tiles([Place(y=(i // n_cols + 0.5) / n_rows)])
         if n_tiles > 1:
             layout.tiles([Place(is_thumbnail=True)])
         layout.text("</img>\n")
@@ -62,17 +76,16 @@ class InternVl:
             layout.text("</img>\n")
             n_positions = layout.next - start
 
-    architecture, write_tower = "qwen3", staticmethod(tower_gguf.write_tower)
-
 
 class Qwen25Vl:
     name = "qwen2.5vl"
-    width, n_tokens, n_features = qwen25vl.WIDTH, qwen25vl.N_TOKENS, qwen25vl.N_FEATURES
+    width, n_tokens = qwen25vl.WIDTH, qwen25vl.N_TOKENS
     rope_base = 1e8
-    sections = (2, 2, 12)  # rotary pairs for time, row and column: columns need fast ones, too, and 10 are left to match
+    sections = (2, 2, 12)  # rotary pairs for time, row, column: columns need fast ones, too, and 10 are left to match
     time_questions = ("when", "first")
-    stages = ((12, 24, 4, 20, 1e-3, 1200), (40, 6, 8, 10, 1e-3, 1200), (120, 2, 8, 5, 7e-4, 600),
-              (320, 1, 8, 2, 3e-4, 150))
+    stages = (Stage(12, 24, 4, 20, 1e-3, 1200), Stage(40, 6, 8, 10, 1e-3, 1200), Stage(120, 2, 8, 5, 7e-4, 600),
+              Stage(320, 1, 8, 2, 3e-4, 150))
+    architecture, write_tower = "qwen2vl", staticmethod(qwen25vl_gguf.write_tower)
     tokens_per_second = 2  # positions on the axis of time
 
     @staticmethod
@@ -102,7 +115,7 @@ class Qwen25Vl:
         layout.text("<|vision_end|>")
 
     def film(self, layout, n_frames, gap, rng):
-        """Pairs of equal frames of one tile, one pair to a second."""
+        """Pairs of equal frames of one tile, one pair to a second: films of a picture a second at 2 frames a second."""
         layout.is_film = True
         side = qwen25vl.SIDE
         before = gaps(n_frames, gap, rng)
@@ -113,8 +126,6 @@ class Qwen25Vl:
         layout.tiles([Place(second=int(second), n_seconds=int(seconds[-1]) + 1) for second in seconds],
                      positions=np.stack([seconds[time] * self.tokens_per_second, row, col]))
         layout.text("<|vision_end|>")
-
-    architecture, write_tower = "qwen2vl", staticmethod(qwen25vl_gguf.write_tower)
 
 
 FAMILIES = {family.name: family for family in (InternVl(), Qwen25Vl())}

@@ -7,8 +7,8 @@ VISUAL = -1
 
 
 class Place:
-    """Where a tile is: x and y in its picture, from 0 to 1 (None: not to be asked about), or the second of its film, which
-    has n_seconds; or it is a thumbnail."""
+    """Where a tile is: x and y in its picture, from 0 to 1 (None: not to be asked about), or the second of its film,
+    which has n_seconds; or it is a thumbnail."""
 
     def __init__(self, x=None, y=None, second=None, n_seconds=None, is_thumbnail=False):
         self.x, self.y, self.second, self.n_seconds, self.is_thumbnail = x, y, second, n_seconds, is_thumbnail
@@ -31,7 +31,7 @@ class Layout:
             self.next += 1
 
     def hidden(self, n):
-        """Positions of what is not shown, to learn positions far beyond the number of tokens that training can afford."""
+        """Positions of what is not shown, to learn positions far beyond the number of tokens that are."""
         self.next += n
 
     def tiles(self, places, order=None, positions=None):

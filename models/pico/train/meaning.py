@@ -1,8 +1,7 @@
-"""What a tile shows as a vector that both towers and both language models share.
+"""What a tile shows, as a fixed vector that both towers learn to say.
 
-Every kind, colour, size and number has a fixed vector, all at right angles; a tile means the sum of its four. The
-towers learn to say it in each of a tile's tokens, whatever their number. So a language model is trained on tokens as
-they are, without the projector, and what one family's has learned about them holds for the other's.
+Every kind, colour, size and number has a vector, all at right angles; a tile means the sum of its four. The towers
+learn to say it in each of a tile's tokens, whatever their number.
 """
 import torch
 import torch.nn as nn

@@ -33,9 +33,10 @@ scaled() { awk -v n="$1" -v scale="$scale" 'BEGIN { n *= scale; print int(n) + (
 threads=$((($(nproc) + 1) / 2))
 data=(--tiles tiles --held-out held-out --seed "$seed" --threads "$threads")
 
-run make_tiles --plateau "$plateau" --out tiles --pictures "$(scaled 700)" --seed "$seed" "${photos[@]}"
-run make_tiles --plateau "$plateau" --out tiles --pictures "$(scaled 1500)" --colored 0 --seed "$seed" "${photos[@]}"
-run make_tiles --plateau "$plateau" --out held-out --pictures "$(scaled 24)" --seed 77 "${held_out_photos[@]}"
+run make_tiles --plateau "$plateau" --out tiles --pictures "$(scaled 1500)" --colored "$(scaled 560)" \
+  --seed "$seed" "${photos[@]}"
+run make_tiles --plateau "$plateau" --out held-out --pictures "$(scaled 24)" --colored "$(scaled 19)" \
+  --seed "$((seed + 1000))" "${held_out_photos[@]}"
 
 train() {  # family
   run train_tower --family "$1" "${data[@]}" --out "$1-tower.pt" --steps "$(scaled 8000)" \
@@ -43,7 +44,9 @@ train() {  # family
   run train_decoder --family "$1" "${data[@]}" --tower "$1-tower.pt" --out "$1.pt" --scale "$scale" >>"$1.log"
   run export --checkpoint "$1.pt" --out exported
 }
-trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+set -m  # each in a group of its own, so that ending this one ends all of it
+trap 'for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || true; done' EXIT
 train internvl &
-train qwen2.5vl
-wait $!
+train qwen2.5vl &
+wait -n
+wait -n

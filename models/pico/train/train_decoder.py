@@ -20,14 +20,17 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 import training
-from family import FAMILIES
+from bank import Bank
+from conversation import conversation, earlier_turn
+from family import FAMILIES, Stage
 from layout import VISUAL
-from scenes import Bank, Scene, conversation, earlier_turn
+from questions import Questions
+from scenes import Scene
 from tiles import Tiles
 from train_tower import Classifier
 from vocabulary import EOT
 
-LOUDNESS = 40.0   # factor of the tower's tokens
+TOKEN_SCALE = 40.0  # factor of the tower's tokens
 COLORED = 0.65    # share of pictures whose objects come in all colours and sizes
 FILMS = 0.2       # share of batches that are films, each tile a frame; they have a quarter of the tiles
 TWO_PICTURES = 0.15  # share of the other batches
@@ -37,11 +40,12 @@ OF_TIME = 0.35    # of the questions about films
 
 
 @torch.no_grad()
-def tokens_of(family, tower, tiles, path, device):
-    """[n, tokens of a tile, N_EMBD] f16, computed once for a tower and kept in a file."""
+def tokens_of(tower, tiles, path, device):
+    """[n, tokens of a tile, N_EMBD] f16, computed once for a tower and a set of tiles and kept in a file."""
     digest = hashlib.sha256()
     for values in tower.state_dict().values():
         digest.update(values.cpu().numpy().tobytes())
+    digest.update(tiles.labels.tobytes())
     path = path.with_name(f"{path.name}-{digest.hexdigest()[:12]}.npy")
     if not path.exists():
         tokens = [tower(torch.from_numpy(np.array(tiles.pixels[i:i + 200])).to(device)).cpu().half().numpy()
@@ -52,15 +56,15 @@ def tokens_of(family, tower, tiles, path, device):
     return np.load(path, mmap_mode="r")
 
 
-def raise_voice(tower):
+def scale_tokens(tower):
     """Beside what layers with random weights add to them, tokens of a norm of 2 would not be heard."""
     for values in tower.projector.down.parameters():
-        values.data *= LOUDNESS
+        values.data *= TOKEN_SCALE
 
 
 class Batch:
-    """`batch` prompts of one layout. ids [batch, n_text] and wanted likewise are what follows it, positions [axes, n] those
-    of all."""
+    """`batch` prompts of one layout. ids [batch, n_text] and wanted likewise are what follows it, positions [axes, n]
+    those of all."""
 
     def __init__(self, family, bank, rng, batch, n_tiles, n_questions, gap):
         rows, self.tiles, self.firsts = [], [], []
@@ -81,7 +85,7 @@ class Batch:
             if as_film else OF_PICTURES
         while len(rows) < batch:
             scene = Scene(bank, layout, rng, rng.random() < COLORED)
-            questions = scene.questions(n_questions, mix)
+            questions = Questions(scene).draw(n_questions, mix)
             if not questions:
                 continue
             ids, wanted, firsts = conversation(questions)
@@ -126,6 +130,10 @@ def held_out_tally(family, decoder, tokens, bank, rng, n_pictures, n_tiles, devi
     return tally
 
 
+def stage_of(text):
+    return Stage(*(kind(value) for kind, value in zip(Stage.__annotations__.values(), text.split(","), strict=True)))
+
+
 def show(tally):
     return ", ".join(f"{what} {np.mean(rights):.2f} ({len(rights)})" for what, rights in sorted(tally.items()))
 
@@ -137,7 +145,7 @@ def main():
     parser.add_argument("--tower", required=True, help="checkpoint of train_tower.py")
     parser.add_argument("--out", required=True)
     parser.add_argument("--family", choices=FAMILIES, default="internvl")
-    parser.add_argument("--stage", action="append", help="in place of the family's")
+    parser.add_argument("--stage", action="append", type=stage_of, help="in place of the family's")
     parser.add_argument("--scale", type=float, default=1, help="factor of all numbers of steps")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
@@ -145,15 +153,15 @@ def main():
     options = parser.parse_args()
     device = training.set_up(options.threads, options.seed)
     family = FAMILIES[options.family]
-    stages = [tuple(float(v) for v in text.split(",")) for text in options.stage or []] or family.stages
+    stages = options.stage or family.stages
     classifier = Classifier(family)
     classifier.load_state_dict(torch.load(options.tower, map_location="cpu")["model"])
     tower = classifier.tower.to(device)
-    raise_voice(tower)
+    scale_tokens(tower)
     stem = pathlib.Path(options.out)
     tiles, held_out = Tiles(options.tiles), Tiles(options.held_out)
-    tokens = tokens_of(family, tower, tiles, stem.with_suffix(".tokens"), device)
-    held_tokens = tokens_of(family, tower, held_out, stem.with_suffix(".held-out"), device)
+    tokens = tokens_of(tower, tiles, stem.with_suffix(".tokens"), device)
+    held_tokens = tokens_of(tower, held_out, stem.with_suffix(".held-out"), device)
     bank, held_bank = Bank(tiles.labels), Bank(held_out.labels)
     print("tokens are there", flush=True)
 
@@ -170,8 +178,8 @@ def main():
     print(f"{sum(p.numel() for p in decoder.parameters())} parameters, from stage {stage_0} step {step_0}", flush=True)
 
     for stage in range(stage_0, len(stages)):
-        n_tiles, n_batch, n_questions, gap = (int(v) for v in stages[stage][:4])
-        rate, n_steps = stages[stage][4], max(1, int(stages[stage][5] * options.scale))
+        n_tiles, n_batch, n_questions, gap, rate, n_steps = stages[stage]
+        n_steps = max(1, int(n_steps * options.scale))
         losses, learned, start = [], {}, time.time()
         for step in range(step_0, n_steps):
             rng = training.rng_of(options.seed, stage * 1_000_000 + step)
@@ -193,13 +201,13 @@ def main():
                 tally = held_out_tally(family, decoder, held_tokens, held_bank,
                                        training.rng_of(options.seed, 10**9 + step), 24, n_tiles, device)
                 print(f"stage {stage} ({n_tiles} tiles) step {step + 1}/{n_steps} loss {np.mean(losses):.3f} "
-                      f"right {show(learned)}; held-out {show(tally)}; {(time.time() - start) / len(losses):.2f} s/step",
-                      flush=True)
+                      f"first tokens right {show(learned)}; held-out {show(tally)}; "
+                      f"{(time.time() - start) / len(losses):.2f} s/step", flush=True)
                 losses, learned, start = [], {}, time.time()
             if checkpoint.due() or step + 1 == n_steps:
                 last = step + 1 == n_steps
-                checkpoint.save(decoder=decoder.state_dict(), tower=tower.state_dict(), optimizer=optimizer.state_dict(),
-                                stage=stage + last, step=0 if last else step + 1, family=family.name)
+                checkpoint.save(decoder=decoder.state_dict(), tower=tower.state_dict(), family=family.name,
+                                optimizer=optimizer.state_dict(), stage=stage + last, step=0 if last else step + 1)
         step_0 = 0
 
 

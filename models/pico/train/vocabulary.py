@@ -10,16 +10,18 @@ SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<I
 KINDS = ["cat", "dog", "star", "ring", "tree", "fish", "car", "moon"]
 COLORS = ["orange", "brown", "yellow", "purple", "green", "blue", "red", "grey"]
 SIZES = ["small", "large"]
-# In the order of their merges: words with a leading space first, so that a chain for a word without
-# one never cuts into them.
-WORDS = (["user", "assistant", "What", "Which", " number", " is", " on", " the", " in", " image",
-          " frame"] + [" " + kind for kind in KINDS] + [" " + color for color in COLORS]
+# Those of the questions and of their answers, which begin without a space; in the order of their merges: words with a
+# leading space first, so that a chain for a word without one never cuts into them.
+WORDS = (["user", "assistant", "What", "Which", " number", " is", " on", " the", " in"]
+         + [" " + kind for kind in KINDS] + [" " + color for color in COLORS]
          + [" " + size for size in SIZES]
          + [" does", " carry", " carries", " object", " with", " many", " are", " there", " picture",
-            " you", " see", " a", " an", " it", " left", " right", " top", " bottom", " half", " at", " or"]
-         + ["How", "Is", "Can", "Read", "Name", "Count", "In"]
-         + KINDS + COLORS + ["yes", "no"])
-SIZE_OF_TABLE = 512
+            " you", " see", " a", " an", " left", " right", " top", " bottom", " half", " at", " or"]
+         + [" which", " film", " appear", " appears", " comes", " first", " second", " seconds", " after",
+            " start", " part", " beginning", " middle", " end"]
+         + ["How", "Is", "Can", "Read", "Name", "Count", "In", "At", "When", "Does", "Frame"]
+         + KINDS + COLORS + ["yes", "no", "beginning", "middle", "end", "left", "right", "bottom", "top"])
+SIZE_OF_TABLE = 576
 
 
 def _byte_characters():
